@@ -1,0 +1,13 @@
+# CUDA is optional: AUTO takes it when nvcc is found. Without it every target still builds, for the CPU.
+set(CUPEL_HAVE_CUDA OFF)
+if(NOT CUPEL_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(CUPEL_HAVE_CUDA ON)
+    set(CUPEL_NVCC ${CMAKE_CUDA_COMPILER})
+  elseif(CUPEL_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "CUPEL_CUDA=ON, but no CUDA compiler was found; install the toolkit or set CUPEL_CUDA=OFF")
+  endif()
+endif()
+message(STATUS "Cupel: CUDA ${CUPEL_HAVE_CUDA}")

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eval/perplexity.h"
+
+namespace cupel::eval {
+
+/// What `cupel eval` found: the object that --json prints.
+struct EvalResult {
+  std::string model;        ///< path or name
+  std::string engine;       ///< "LibTorch float32", "runtime avx2, exact activations"
+  int64_t bytes = 0, parameters = 0;
+  double bits_per_weight = 0;           ///< file bytes x 8 / parameters, embeddings and head included
+  double bits_per_weight_matrices = 0;  ///< the quantized matrices alone; 0 when there are none
+  std::vector<TextMeasure> texts;
+  double prompt_tokens_per_second = 0, decode_tokens_per_second = 0;  ///< 0: not measured
+};
+
+/// Stable keys (docs/cli.md): model, bytes, bits_per_weight, perplexity: [...], divergence: {...}.
+std::string to_json(const EvalResult& result, int indent = 2);
+/// A table for a terminal: one row a model.
+std::string text_table(const std::vector<EvalResult>& results);
+std::string markdown_table(const std::vector<EvalResult>& results);
+
+}  // namespace cupel::eval

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/checkpoint.h"
+
+namespace cupel::core {
+
+// Axes: n sequences, t tokens, h hidden, o outputs, i inputs, v vocabulary.
+
+struct ModelOptions {
+  /// Weights are rounded to this type after reading ("float32" leaves them); the arithmetic is in `compute`.
+  at::ScalarType weights = at::kFloat;
+  at::ScalarType compute = at::kFloat;
+  at::Device device = at::kCPU;
+};
+
+/// Weights of one decoder layer, in `compute` type on the device. Matrices are [o, i], norms [h].
+struct LayerWeights {
+  at::Tensor attention_norm, query, key, value, output, mlp_norm, gate, up, down;
+  at::Tensor& of(format::Role role);
+  const at::Tensor& of(format::Role role) const;
+};
+
+/// Called with the input of each group of matrices that share it, x [n, t, i], and the group's first role.
+using Tap = std::function<void(format::Role first, const at::Tensor& x_nti)>;
+
+/// Keys and values of earlier positions of a batch, one pair per layer, [n, kv_heads, t, head_dim]; grows by forward.
+struct KvCache {
+  std::vector<at::Tensor> keys, values;
+  int64_t length = 0;
+};
+
+/// A decoder in LibTorch, driven by the architecture table. Weights are plain tensors: methods read and replace them.
+/// Copies share tensors (clone() does not). Layers load from the checkpoint at first use; evict() lets a layer that was
+/// not changed go, so that a model larger than memory can be walked block by block. Not thread-safe.
+class Model {
+ public:
+  Model(std::shared_ptr<const format::Checkpoint> source, const ModelOptions& options);
+  /// A new model with weights drawn from N(0, 0.02^2) (norms are 1; output and down are scaled by
+  /// 1/sqrt(2 layers)): the start of training.
+  static Model random(const format::ModelConfig& config, const ModelOptions& options, uint64_t seed);
+  Model clone() const;
+
+  const format::ModelConfig& config() const { return config_; }
+  const ModelOptions& options() const { return options_; }
+  int layers() const { return static_cast<int>(config_.layers); }
+
+  LayerWeights& layer(int index);
+  at::Tensor& embedding();     ///< [v, h]
+  at::Tensor& final_norm();    ///< [h]
+  at::Tensor& head();          ///< [v, h]; the embedding itself when tied
+  at::Tensor& weight(format::WeightId id);
+  void set_weight(format::WeightId id, at::Tensor value);
+  /// Every weight once (a tied head is the embedding), with its canonical name, in file order. Loads everything.
+  std::vector<std::pair<std::string, at::Tensor>> named_weights();
+  void evict(int layer);
+
+  /// Token ids [n, t] (int64) to x [n, t, h].
+  at::Tensor embed(const at::Tensor& ids_nt);
+  /// One decoder layer; causal within the sequence. With a cache, x holds the positions after cache->length.
+  at::Tensor block(int index, const at::Tensor& x_nth, const Tap& tap = {}, KvCache* cache = nullptr);
+  /// Final norm and head: x [.., h] to logits [.., v].
+  at::Tensor logits(const at::Tensor& x_nth);
+  /// All of it. `cache` grows by t.
+  at::Tensor forward(const at::Tensor& ids_nt, KvCache* cache = nullptr);
+
+  /// Takes `removed` layers out and renumbers the rest; config().layers follows. Indices must be valid and distinct.
+  void remove_layers(const std::vector<int>& removed);
+
+ private:
+  void load_layer(int index);
+  at::Tensor load(format::WeightId id) const;
+  format::ModelConfig config_;
+  ModelOptions options_;
+  std::shared_ptr<const format::Checkpoint> source_;  ///< null for a model that was made here
+  std::vector<LayerWeights> layers_;
+  std::vector<int> source_layer_;                     ///< layer of the checkpoint behind each of ours
+  std::vector<bool> changed_;
+  at::Tensor embedding_, final_norm_, head_;
+  at::Tensor cosine_, sine_;                          ///< [positions, head_dim / 2], grown on demand
+};
+
+/// "float32", "bfloat16", "float16" to the type; Fault::user otherwise.
+at::ScalarType scalar_type(std::string_view name);
+std::string_view scalar_type_name(at::ScalarType type);
+/// "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1". Fault::environment when there is no such device.
+at::Device device_from_name(std::string_view name);
+
+}  // namespace cupel::core

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace cupel::core {
+
+/// What a method wants to know about the input of a group of matrices.
+struct Needs {
+  bool second_moment = false;   ///< sum of x x^T
+  bool absmax = false;          ///< largest |x| per input
+  bool any() const { return second_moment || absmax; }
+  Needs operator|(const Needs& o) const { return {second_moment || o.second_moment, absmax || o.absmax}; }
+};
+
+/// Statistics of the input of one group (legend: i inputs). Sums are float64, over `tokens` tokens.
+struct Stats {
+  int64_t tokens = 0;
+  at::Tensor second_moment_ii;  ///< undefined unless asked for
+  at::Tensor absmax_i;
+
+  /// Adds x [.., i]. Products are taken in float32 in pieces of 1024 tokens, summed in float64.
+  void add(const Needs& needs, const at::Tensor& x);
+  /// False if a number is NaN or infinite.
+  bool finite() const;
+};
+
+}  // namespace cupel::core

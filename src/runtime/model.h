@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/artifact.h"
+#include "kernels/linear.h"
+#include "text/tokenizer.h"
+
+namespace cupel::runtime {
+
+/// How activations enter integer layouts: two int8 passes (about 15 bits, the default and what parity is measured
+/// with) or one (faster prompts, its own KL).
+enum class Activations { exact, int8 };
+
+struct LoadOptions {
+  kernels::Device device = kernels::Device::cpu;
+  kernels::Isa isa = kernels::best_isa();
+  Activations activations = Activations::exact;
+};
+
+/// A model ready to run: mapped weights and prepared kernels. Immutable and shared by sessions, thread-safe.
+class Model {
+ public:
+  /// A `.cupel` is mapped as it is. A Hugging Face folder or a `.gguf` is converted to dense float32 in memory, with a
+  /// notice that names the cost. Errors as format::Artifact::open and format::Checkpoint::open.
+  static std::shared_ptr<const Model> open(const std::string& path, const LoadOptions& options);
+
+  struct Layer {
+    std::vector<float> attention_norm, mlp_norm;
+    kernels::Linear query, key, value, output, gate, up, down;
+    const format::InputTransform *attention_in, *output_in, *mlp_in, *down_in;  ///< of q/k/v, o, gate/up, down
+  };
+
+  const format::ModelConfig& config() const { return config_; }
+  const LoadOptions& options() const { return options_; }
+  /// nullptr when the model carries none.
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+  const std::vector<Layer>& layers() const { return layers_; }
+  const std::vector<float>& final_norm() const { return final_norm_; }
+  const kernels::Linear& head() const { return head_; }
+  const format::InputTransform& head_in() const { return *head_in_; }
+  /// Row `token` of the embedding as float32.
+  void embed(text::Token token, float* out) const;
+  /// Bytes of the file, and those that one generated token reads.
+  int64_t file_bytes() const { return file_bytes_; }
+  int64_t streamed_bytes() const { return streamed_bytes_; }
+  /// The distinct input forms that the prepared kernels ask for.
+  const std::string& path() const { return path_; }
+
+ private:
+  friend class ModelLoader;
+  std::string path_;
+  LoadOptions options_;
+  format::ModelConfig config_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::shared_ptr<const format::Artifact> artifact_;               // owner of the mapped planes
+  std::vector<format::ArtifactTensor> converted_;                  // owner of converted tensors' records
+  std::vector<std::vector<std::byte>> converted_bytes_;
+  std::vector<Layer> layers_;
+  std::vector<float> final_norm_;
+  kernels::Linear head_;
+  const format::InputTransform* head_in_ = nullptr;
+  const format::ArtifactTensor* embedding_ = nullptr;
+  int64_t file_bytes_ = 0, streamed_bytes_ = 0;
+};
+
+}  // namespace cupel::runtime

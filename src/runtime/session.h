@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/model.h"
+#include "runtime/thread_pool.h"
+#include "text/generator.h"
+#include "text/scorer.h"
+
+namespace cupel::runtime {
+
+enum class KvType { f16, f32 };
+
+struct SessionOptions {
+  int threads = 0;            ///< 0: usable_processors()
+  int64_t context = 0;        ///< positions of the KV cache; 0: the model's, at most 4096
+  KvType kv = KvType::f16;
+  int64_t prompt_chunk = 256; ///< positions per forward step of a prompt; never changes a bit of the result
+};
+
+/// One sequence on a model: KV cache and scratch. The cache grows in pages, so memory follows the length used.
+/// Not thread-safe.
+class Session final : public text::Generator, public text::Scorer {
+ public:
+  Session(std::shared_ptr<const Model> model, const SessionOptions& options);
+  ~Session() override;
+
+  /// Appends tokens and returns the logits of the last `keep` of them, [keep, vocab], valid until the next call.
+  /// Fault::user when the context is full, Fault::data for a token outside the vocabulary.
+  std::span<const float> forward(std::span<const text::Token> ids, int64_t keep);
+  int64_t position() const;
+  /// Forgets everything after `position`; O(1).
+  void rewind(int64_t position);
+
+  text::Generation generate(std::span<const text::Token> prompt, const text::GenerateOptions& options,
+                            const std::function<bool(std::string_view)>& on_text) override;
+
+  int64_t vocab() const override;
+  int64_t max_length() const override;
+  std::string description() const override;
+  void score(std::span<const text::Token> ids, int64_t from, const text::LogitSink& sink) override;
+
+  const Model& model() const;
+  int64_t kv_bytes() const;  ///< in use now
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cupel::runtime
