@@ -10,7 +10,8 @@ std::string fixed(double value, int digits) {
   // The largest double has 309 digits before the point.
   std::string out(static_cast<std::size_t>(digits) + 330, '\0');
   const auto end =
-      std::to_chars(out.data(), out.data() + out.size(), value, std::chars_format::fixed, digits).ptr;
+      std::to_chars(out.data(), out.data() + out.size(), value, std::chars_format::fixed, digits)
+          .ptr;
   out.resize(static_cast<std::size_t>(end - out.data()));
   return out;
 }

@@ -45,17 +45,23 @@ std::string human_bytes(double bytes);
 /// `text` as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 std::string json_quote(std::string_view text);
 
-/// A shape or list for people: "[2, 576]".
+/// Names or numbers for people: "a, b, c".
 template <class Range>
-std::string list_text(const Range& values, std::string_view separator = ", ") {
-  std::string out = "[";
+std::string joined(const Range& values, std::string_view separator = ", ") {
+  std::string out;
   bool first = true;
   for (const auto& v : values) {
     if (!first) out += separator;
     detail::append(out, v);
     first = false;
   }
-  return out + "]";
+  return out;
+}
+
+/// A shape or list for people: "[2, 576]".
+template <class Range>
+std::string list_text(const Range& values, std::string_view separator = ", ") {
+  return cat("[", joined(values, separator), "]");
 }
 
 }  // namespace cupel

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "base/hash_impl.h"
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #endif
@@ -13,7 +14,8 @@ namespace {
 
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
-// tables[k][b] is the CRC of byte b followed by k zero bytes, so eight bytes are eight independent look-ups.
+// tables[k][b] is the CRC of byte b followed by k zero bytes, so eight bytes are eight independent
+// look-ups.
 constexpr Tables make_tables() {
   Tables tables{};
   for (uint32_t b = 0; b < 256; ++b) {
@@ -37,7 +39,8 @@ uint32_t crc_table(const std::byte* p, std::size_t size, uint32_t crc) {
     crc = 0;
     for (std::size_t k = 0; k < 8; ++k) crc ^= kTables[7 - k][word >> 8 * k & 0xff];
   }
-  for (; size > 0; --size, ++p) crc = crc >> 8 ^ kTables[0][(crc ^ static_cast<uint32_t>(*p)) & 0xff];
+  for (; size > 0; --size, ++p)
+    crc = crc >> 8 ^ kTables[0][(crc ^ static_cast<uint32_t>(*p)) & 0xff];
   return crc;
 }
 
@@ -57,12 +60,16 @@ uint32_t crc_table(const std::byte* p, std::size_t size, uint32_t crc) {
 
 }  // namespace
 
+uint32_t detail::crc32c_by_table(std::span<const std::byte> bytes, uint32_t crc) {
+  return ~crc_table(bytes.data(), bytes.size(), ~crc);
+}
+
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc) {
 #if defined(__x86_64__)
   static const bool sse42 = __builtin_cpu_supports("sse4.2");
   if (sse42) return ~crc_sse42(bytes.data(), bytes.size(), ~crc);
 #endif
-  return ~crc_table(bytes.data(), bytes.size(), ~crc);
+  return detail::crc32c_by_table(bytes, crc);
 }
 
 }  // namespace cupel

@@ -23,13 +23,19 @@ FileHandle::~FileHandle() {
 
 std::string reason_of(int error) {
   switch (error) {
-    case ENOSPC: return "the disk is full";
-    case EDQUOT: return "the disk quota is used up";
+    case ENOSPC:
+      return "the disk is full";
+    case EDQUOT:
+      return "the disk quota is used up";
     case EACCES:
-    case EPERM: return "no permission";
-    case EROFS: return "the file system is read-only";
-    case ENOENT: return "no such file or folder";
-    default: return std::strerror(error);
+    case EPERM:
+      return "no permission";
+    case EROFS:
+      return "the file system is read-only";
+    case ENOENT:
+      return "no such file or folder";
+    default:
+      return std::strerror(error);
   }
 }
 

@@ -28,7 +28,8 @@ class FileHandle {
   int descriptor_;
 };
 
-/// Fault::user if there is no such file or it is a folder, Fault::environment if it can't be opened.
+/// Fault::user if there is no such file or it is a folder, Fault::environment if it can't be
+/// opened.
 FileHandle open_for_reading(const std::string& path);
 
 /// An errno in words.

@@ -36,6 +36,7 @@ void message(const char* level, std::string_view area, std::string_view text, bo
   Sink& sink = Sink::instance();
   const std::string prefix = level == std::string_view("warning") ? "warning: " : "";
   if (show) sink.write_line(cat(prefix, area, ": ", text));
+  if (!sink.events) return;
   sink.write_event("message", cat("\"level\":\"", level, "\",\"area\":", json_quote(area),
                                   ",\"text\":", json_quote(text)));
 }

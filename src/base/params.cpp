@@ -2,6 +2,9 @@
 // Copyright the Cupel authors
 #include "base/params.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "base/params_text.h"
 #include "base/yaml.h"
@@ -18,7 +21,7 @@ Choice::Choice(const std::vector<Alternative>& list, std::string_view selected) 
   const std::vector<std::string> names = names_of(list);
   const std::string near = nearest_name(selected, names);
   fail(Fault::user, "unknown name '", selected, "'",
-       near.empty() ? "" : cat("; did you mean '", near, "'?"), " (known: ", list_text(names), ")");
+       near.empty() ? "" : cat("; did you mean '", near, "'?"), " (known: ", joined(names), ")");
 }
 
 std::vector<std::string> names_of(const std::vector<Alternative>& list) {
@@ -41,11 +44,13 @@ std::string yaml_text(const std::string& text) {
   bool plain = !text.empty() && text[0] != '*' && text[0] != '-';
   for (const char c : text) plain = plain && safe(c);
   // What another reader would take for a number, a boolean or nothing is quoted too.
-  if (plain) plain = (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z') || text[0] == '/';
+  if (plain)
+    plain =
+        (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z') || text[0] == '/';
   for (const char* word : {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}) {
-    const bool same = text.size() == std::string_view(word).size() &&
-                      std::equal(text.begin(), text.end(), word,
-                                 [](char a, char b) { return (a | 0x20) == b; });
+    const bool same =
+        text.size() == std::string_view(word).size() &&
+        std::equal(text.begin(), text.end(), word, [](char a, char b) { return (a | 0x20) == b; });
     plain = plain && !same;
   }
   return plain ? text : json_quote(text);
@@ -88,7 +93,9 @@ class FlowWriter : public ParamVisitor {
     for (const double item : value) items.push_back(number(item));
     put(name, list_text(items, json_ ? "," : ", "));
   }
-  void field(const char* name, Params& value, const char*) override { put(name, object(value, json_)); }
+  void field(const char* name, Params& value, const char*) override {
+    put(name, object(value, json_));
+  }
   void field(const char* name, Choice& value, const char*) override {
     if (!value.params) return put(name, json_ ? "null" : "~");
     const std::string params = object(*value.params, json_);

@@ -56,8 +56,8 @@ class FieldRange {
   std::function<void(double, double)> set_;
 };
 
-/// What list() can use beyond reading elements and appending: `clear` drops the elements, `sample` makes one that is not
-/// part of the list (for documentation).
+/// What list() can use beyond reading elements and appending: `clear` drops the elements, `sample` makes one that is
+/// not part of the list (for documentation).
 struct ListExtras {
   std::function<void()> clear;
   std::function<std::shared_ptr<Params>()> sample;

@@ -14,9 +14,12 @@ std::string number_text(double value) {
 }
 
 std::string range_text(double lo, double hi) {
-  // Limits of the types count as open.
-  if (hi >= static_cast<double>(std::numeric_limits<int>::max())) return cat("at least ", number_text(lo));
-  if (lo <= static_cast<double>(std::numeric_limits<int>::min())) return cat("at most ", number_text(hi));
+  // The limits of the integer types stand for "no limit".
+  constexpr double kOpen = 1e15;
+  using Int = std::numeric_limits<int>;
+  const bool no_top = hi == Int::max() || hi >= kOpen, no_bottom = lo == Int::min() || lo <= -kOpen;
+  if (no_top) return no_bottom ? "any" : cat("at least ", number_text(lo));
+  if (no_bottom) return cat("at most ", number_text(hi));
   return cat("[", number_text(lo), ", ", number_text(hi), "]");
 }
 
@@ -59,8 +62,7 @@ class DocVisitor : public ParamVisitor {
   }
   void field(const char* name, Choice& value, const char* doc) override {
     if (!value.options) fail(Fault::internal, "the choice '", name, "' has no options");
-    const std::string names = list_text(names_of(*value.options));
-    row(name, "choice", value.name, names.substr(1, names.size() - 2), doc);
+    row(name, "choice", value.name, joined(names_of(*value.options)), doc);
     if (depth_ >= kMaxDepth) return;
     for (const Alternative& option : *value.options) {
       const auto params = option.name == value.name ? value.params : option.make();

@@ -65,8 +65,8 @@ Progress::~Progress() {
   sink.draw({});
   if (sink.level == Level::quiet) return;
   const double seconds = static_cast<double>(now_ns() - start_ns_) * 1e-9;
-  sink.write_line(cat(name_, ": ", amount_text(done_, total_, unit_), " in ", duration_text(seconds),
-                      note_.empty() ? "" : "; ", note_));
+  sink.write_line(cat(name_, ": ", amount_text(done_, total_, unit_), " in ",
+                      duration_text(seconds), note_.empty() ? "" : "; ", note_));
 }
 
 void Progress::update(double done, std::string_view note) {

@@ -45,7 +45,7 @@ class Registry {
     for (const Entry& e : entries_) names.push_back(e.name);
     const std::string near = nearest_name(name, names);
     fail(Fault::user, "unknown method '", name, "'", near.empty() ? "" : cat("; did you mean '", near, "'?"),
-         " (known: ", list_text(names), ")");
+         " (known: ", joined(names), ")");
   }
 
  private:

@@ -11,7 +11,8 @@
 namespace cupel {
 namespace {
 
-// What a key is derived from, so that child("x"), child(7) and Rng(seed, "x") never share a stream by accident.
+// What a key is derived from, so that child("x"), child(7) and Rng(seed, "x") never share a stream
+// by accident.
 enum class Origin : char { root = 'r', name = 'n', index = 'i' };
 
 uint64_t derive(Origin origin, uint64_t parent, uint64_t index, std::string_view name) {
@@ -51,8 +52,9 @@ Rng Rng::child(uint64_t index) const {
 }
 
 void Rng::refill() {
-  block_ = philox4x32({static_cast<uint32_t>(counter_), static_cast<uint32_t>(counter_ >> 32), 0, 0},
-                      {static_cast<uint32_t>(key_), static_cast<uint32_t>(key_ >> 32)});
+  block_ =
+      philox4x32({static_cast<uint32_t>(counter_), static_cast<uint32_t>(counter_ >> 32), 0, 0},
+                 {static_cast<uint32_t>(key_), static_cast<uint32_t>(key_ >> 32)});
   filled_ = true;
 }
 
@@ -72,12 +74,15 @@ uint64_t Rng::next_u64() {
   return uint64_t{next_u32()} << 32 | low;
 }
 
-double Rng::uniform() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
+double Rng::uniform() {
+  return static_cast<double>(next_u64() >> 11) * 0x1p-53;
+}
 
 uint64_t Rng::below(uint64_t n) {
   CUPEL_ASSERT(n > 0);
   __extension__ using Wide = unsigned __int128;
-  // Lemire's method: the high word of value * n is uniform once the few low words that occur too often are rejected.
+  // Lemire's method: the high word of value * n is uniform once the few low words that occur too
+  // often are rejected.
   const uint64_t reject_below = (0 - n) % n;
   for (;;) {
     const Wide product = static_cast<Wide>(next_u64()) * n;
@@ -86,7 +91,8 @@ uint64_t Rng::below(uint64_t n) {
 }
 
 double Rng::normal() {
-  // 1 - u lies in (0, 1]. The sine half is not kept: position() must say everything about the state.
+  // 1 - u lies in (0, 1]. The sine half is not kept: position() must say everything about the
+  // state.
   const double radius = std::sqrt(-2 * std::log(1 - uniform()));
   return radius * std::cos(2 * std::numbers::pi * uniform());
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hash_impl.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -24,45 +25,21 @@ alignas(16) constexpr uint32_t kRound[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-void compress_scalar(uint32_t* state, const std::byte* p, std::size_t blocks) {
-  for (; blocks > 0; --blocks, p += 64) {
-    uint32_t w[64];
-    for (int i = 0; i < 16; ++i) {
-      uint32_t word;
-      std::memcpy(&word, p + 4 * i, 4);
-      w[i] = __builtin_bswap32(word);
-    }
-    for (int i = 16; i < 64; ++i) {
-      const uint32_t a = w[i - 15], b = w[i - 2];
-      w[i] = w[i - 16] + w[i - 7] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) +
-             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
-    }
-    uint32_t s[8];
-    std::copy_n(state, 8, s);
-    for (int i = 0; i < 64; ++i) {
-      const uint32_t t1 = s[7] + (std::rotr(s[4], 6) ^ std::rotr(s[4], 11) ^ std::rotr(s[4], 25)) +
-                          (s[6] ^ (s[4] & (s[5] ^ s[6]))) + kRound[i] + w[i];
-      const uint32_t t2 = (std::rotr(s[0], 2) ^ std::rotr(s[0], 13) ^ std::rotr(s[0], 22)) +
-                          ((s[0] & s[1]) | (s[2] & (s[0] | s[1])));
-      std::copy_backward(s, s + 7, s + 8);
-      s[4] += t1;
-      s[0] = t1 + t2;
-    }
-    for (int i = 0; i < 8; ++i) state[i] += s[i];
-  }
-}
-
 #if defined(__x86_64__)
 bool has_sha() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __builtin_cpu_supports("sse4.1") && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 29 & 1);
+  return __builtin_cpu_supports("sse4.1") && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+         (b >> 29 & 1);
 }
 
-// The SHA instructions keep the state as (a b e f) and (c d g h), high word first, and do two rounds each.
+// The SHA instructions keep the state as (a b e f) and (c d g h), high word first, and do two
+// rounds each.
 [[gnu::target("sha,sse4.1")]] void compress_sha(uint32_t* state, const std::byte* p,
                                                 std::size_t blocks) {
   const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-  const auto in = [](const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); };
+  const auto in = [](const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  };
   const __m128i dcba = _mm_shuffle_epi32(in(state), 0xB1);
   const __m128i hgfe = _mm_shuffle_epi32(in(state + 4), 0x1B);
   __m128i abef = _mm_alignr_epi8(dcba, hgfe, 8);
@@ -93,15 +70,45 @@ bool has_sha() {
 }
 #endif
 
-void compress(uint32_t* state, const std::byte* p, std::size_t blocks) {
+}  // namespace
+
+void detail::sha256_scalar(uint32_t* state, const std::byte* p, std::size_t blocks) {
+  for (; blocks > 0; --blocks, p += 64) {
+    uint32_t w[64];
+    for (int i = 0; i < 16; ++i) {
+      uint32_t word;
+      std::memcpy(&word, p + 4 * i, 4);
+      w[i] = __builtin_bswap32(word);
+    }
+    for (int i = 16; i < 64; ++i) {
+      const uint32_t a = w[i - 15], b = w[i - 2];
+      w[i] = w[i - 16] + w[i - 7] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) +
+             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
+    }
+    uint32_t s[8];
+    std::copy_n(state, 8, s);
+    // The eight words stay where they are and the names a to h move round by round.
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < 64; ++i) {
+      const auto at = [&](unsigned name) -> uint32_t& { return s[(name - i) & 7]; };
+      const uint32_t a = at(0), e = at(4);
+      const uint32_t t = at(7) + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
+                         (at(6) ^ (e & (at(5) ^ at(6)))) + kRound[i] + w[i];
+      at(3) += t;
+      at(7) = t + (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) +
+              ((a & at(1)) | (at(2) & (a | at(1))));
+    }
+    for (int i = 0; i < 8; ++i) state[i] += s[i];
+  }
+}
+
+void detail::sha256_blocks(uint32_t* state, const std::byte* p, std::size_t blocks) {
 #if defined(__x86_64__)
   static const bool sha = has_sha();
   if (sha) return compress_sha(state, p, blocks);
 #endif
-  compress_scalar(state, p, blocks);
+  sha256_scalar(state, p, blocks);
 }
-
-}  // namespace
 
 Sha256::Sha256()
     : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -115,15 +122,17 @@ Sha256& Sha256::add(std::span<const std::byte> bytes) {
     pending_size_ += take;
     bytes = bytes.subspan(take);
     if (pending_size_ < sizeof pending_) return *this;
-    compress(state_, pending_, 1);
+    detail::sha256_blocks(state_, pending_, 1);
   }
-  compress(state_, bytes.data(), bytes.size() / 64);
+  detail::sha256_blocks(state_, bytes.data(), bytes.size() / 64);
   pending_size_ = bytes.size() % 64;
   std::copy_n(bytes.end() - static_cast<std::ptrdiff_t>(pending_size_), pending_size_, pending_);
   return *this;
 }
 
-Sha256& Sha256::add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
+Sha256& Sha256::add(std::string_view text) {
+  return add(std::as_bytes(std::span(text)));
+}
 
 std::string Sha256::hex() {
   const uint64_t bits = __builtin_bswap64(length_ * 8);

@@ -43,11 +43,13 @@ std::filesystem::path behind_links(const std::string& path) {
 
 std::string temporary_beside(const std::filesystem::path& target) {
   static std::atomic<unsigned> count{0};
-  const std::string name = cat(".", target.filename().string(), ".", ::getpid(), "-", ++count, ".tmp");
+  const std::string name =
+      cat(".", target.filename().string(), ".", ::getpid(), "-", ++count, ".tmp");
   return (target.parent_path() / name).string();
 }
 
-// A name is durable only after its folder is synced; some file systems refuse that, and then it is not needed.
+// A name is durable only after its folder is synced; some file systems refuse that, and then it is
+// not needed.
 void sync_folder_of(const std::filesystem::path& target) {
   const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
   const FileHandle handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

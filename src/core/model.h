@@ -58,8 +58,10 @@ class Model {
   at::Tensor& final_norm();    ///< [h]
   at::Tensor& head();          ///< [v, h]; the embedding itself when tied
   at::Tensor& weight(format::WeightId id);
+  /// Moves and casts `value`. The way to change a weight that evict() may not drop: edits through layer() are lost then.
   void set_weight(format::WeightId id, at::Tensor value);
-  /// Every weight once (a tied head is the embedding), with its canonical name, in file order. Loads everything.
+  /// Every weight once (a tied head is the embedding), with its canonical name: embedding, layers, norm, head. Loads
+  /// everything.
   std::vector<std::pair<std::string, at::Tensor>> named_weights();
   void evict(int layer);
 
@@ -67,6 +69,8 @@ class Model {
   at::Tensor embed(const at::Tensor& ids_nt);
   /// One decoder layer; causal within the sequence. With a cache, x holds the positions after cache->length.
   at::Tensor block(int index, const at::Tensor& x_nth, const Tap& tap = {}, KvCache* cache = nullptr);
+  /// The final norm: what the head reads.
+  at::Tensor normalized(const at::Tensor& x_nth);
   /// Final norm and head: x [.., h] to logits [.., v].
   at::Tensor logits(const at::Tensor& x_nth);
   /// All of it. `cache` grows by t.
@@ -77,7 +81,12 @@ class Model {
 
  private:
   void load_layer(int index);
+  /// From the checkpoint; the layer is ours.
   at::Tensor load(format::WeightId id) const;
+  void grow_rope(int64_t positions);
+  at::Tensor attention(int index, const at::Tensor& x_nth, const Tap& tap, KvCache* cache);
+  at::Tensor mlp(int index, const at::Tensor& x_nth, const Tap& tap);
+  Model(const format::ModelConfig& config, const ModelOptions& options);
   format::ModelConfig config_;
   ModelOptions options_;
   std::shared_ptr<const format::Checkpoint> source_;  ///< null for a model that was made here
@@ -85,7 +94,7 @@ class Model {
   std::vector<int> source_layer_;                     ///< layer of the checkpoint behind each of ours
   std::vector<bool> changed_;
   at::Tensor embedding_, final_norm_, head_;
-  at::Tensor cosine_, sine_;                          ///< [positions, head_dim / 2], grown on demand
+  at::Tensor cosine_, sine_;                          ///< [positions, head_dim / 2] float32, grown on demand
 };
 
 /// "float32", "bfloat16", "float16" to the type; Fault::user otherwise.

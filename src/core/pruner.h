@@ -21,6 +21,8 @@ struct PrunePlan {
   /// Scores behind the choice, one per layer, and what they are.
   std::vector<double> scores;
   std::string score_name;
+  /// What the reader of the report should know: a repair that was left out, and why.
+  std::vector<std::string> notes;
   std::string to_json() const;
 };
 

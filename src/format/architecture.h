@@ -41,6 +41,10 @@ struct Architecture {
   std::vector<NamePattern> names;
   bool gguf_permutes_query_key;             ///< GGUF stores q and k rows for interleaved rope
   std::vector<const char*> ignored_tensors; ///< known extras without effect, `{}` for the layer
+  const char* class_name;                   ///< entry of config.json's `architectures`
+  double default_theta, default_eps;        ///< where config.json is silent
+  bool default_tied;
+  const char* activation;                   ///< the only hidden_act that is implemented
 };
 
 const std::vector<Architecture>& architectures();
@@ -53,6 +57,10 @@ std::string canonical_name(const Architecture& arch, WeightId id);
 std::string gguf_name(const Architecture& arch, WeightId id);
 std::optional<WeightId> id_of_canonical(const Architecture& arch, std::string_view name);
 std::optional<WeightId> id_of_gguf(const Architecture& arch, std::string_view name);
+/// Every weight of a model of `layers` layers in the order in which it runs; a tied head has none of its own.
+std::vector<WeightId> weight_ids(const Architecture& arch, int64_t layers, bool tied_head);
+/// True when `name` matches `pattern`, whose `{}` stands for a layer's number; `layer` receives it (else -1).
+bool matches_pattern(std::string_view pattern, std::string_view name, int& layer);
 
 /// Rotary position embedding, half-split form. `type` is "default", "linear" or "llama3".
 struct Rope {

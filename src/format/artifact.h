@@ -58,8 +58,22 @@ class Artifact {
   /// nullptr when absent (a tied head has no tensor of its own).
   const ArtifactTensor* find(WeightId id) const;
   int64_t file_bytes() const { return static_cast<int64_t>(file_.bytes().size()); }
-  /// Reads every plane and compares its CRC; Fault::data names the first that differs.
+  /// Reads every plane: compares its CRC and looks for floats that are not finite; Fault::data names the first.
   void verify() const;
+
+  /// A dataset of the file as header and index describe it: "/tensors/<name>/<plane>", "/transforms/<id>/<plane>",
+  /// "/index", ...; all lie inside the file and none overlaps another.
+  struct Dataset {
+    std::string name;
+    ElementType type = ElementType::u8;
+    std::vector<int64_t> shape;
+    uint64_t offset = 0, length = 0;
+    uint32_t crc = 0;
+  };
+  const std::vector<Dataset>& datasets() const { return datasets_; }
+  std::span<const std::byte> bytes_of(const Dataset& dataset) const {
+    return file_.bytes().subspan(dataset.offset, dataset.length);
+  }
 
  private:
   friend class ArtifactReader;
@@ -67,7 +81,7 @@ class Artifact {
   ModelConfig config_;
   std::string config_json_, tokenizer_json_, manifest_json_;
   std::vector<ArtifactTensor> tensors_;
-  std::vector<std::pair<std::string, uint32_t>> plane_crcs_;
+  std::vector<Dataset> datasets_;
 };
 
 /// True if the file starts with the artifact's magic.

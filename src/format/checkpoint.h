@@ -44,16 +44,18 @@ class Checkpoint {
   virtual std::string tokenizer_json() const = 0;
   /// "gguf v3", "safetensors", "cupel 1".
   virtual std::string kind() const = 0;
+  /// What open() was given.
+  const std::string& path() const { return path_; }
   /// Bytes of the files that hold weights.
   int64_t file_bytes() const { return file_bytes_; }
   /// What was left unused and why, for the user to see.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// Hash of what the weights are: headers, sizes and the content of each tensor.
+  /// Hash of what the weights are: config, names, shapes, types and the stored content of each tensor.
   virtual std::string fingerprint() const;
 
  protected:
   ModelConfig config_;
-  std::string config_json_;
+  std::string path_, config_json_;
   std::vector<WeightInfo> weights_;
   std::vector<std::string> notes_;
   int64_t file_bytes_ = 0;

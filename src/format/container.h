@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "format/element_type.h"
@@ -35,12 +36,20 @@ class Container {
   virtual std::string metadata_json() const = 0;
   /// "safetensors", "gguf v3".
   virtual std::string kind() const = 0;
+  /// Bytes of the files, headers included.
+  int64_t file_bytes() const { return file_bytes_; }
   /// What the reader accepted but thinks worth a note.
   const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
+  /// For find(); to be called once, when tensors_ is complete. Fault::data for a name that occurs twice.
+  void index_names();
   std::vector<TensorEntry> tensors_;
   std::vector<std::string> notes_;
+  int64_t file_bytes_ = 0;
+
+ private:
+  std::unordered_map<std::string_view, std::size_t> by_name_;
 };
 
 /// A `.safetensors` file, or a folder that holds one or a sharded set with its index.

@@ -2,11 +2,14 @@
 // Copyright the Cupel authors
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "format/artifact.h"
+#include "kernels/cpu.h"
 #include "kernels/linear.h"
 #include "text/tokenizer.h"
 
@@ -37,29 +40,35 @@ class Model {
 
   const format::ModelConfig& config() const { return config_; }
   const LoadOptions& options() const { return options_; }
-  /// nullptr when the model carries none.
-  const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+  /// The kernels of options().isa.
+  const kernels::CpuKernels& cpu() const { return *cpu_; }
+  /// nullptr when the model carries none. Read on first use: a large vocabulary takes longer than all the rest of
+  /// opening an artifact. Errors as text::Tokenizer::from_json.
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() const;
   const std::vector<Layer>& layers() const { return layers_; }
   const std::vector<float>& final_norm() const { return final_norm_; }
   const kernels::Linear& head() const { return head_; }
   const format::InputTransform& head_in() const { return *head_in_; }
-  /// Row `token` of the embedding as float32.
+  /// Row `token` of the embedding as float32; `token` must lie in the vocabulary.
   void embed(text::Token token, float* out) const;
-  /// Bytes of the file, and those that one generated token reads.
+  /// Bytes of the file, and those that one generated token reads (the cache excepted).
   int64_t file_bytes() const { return file_bytes_; }
   int64_t streamed_bytes() const { return streamed_bytes_; }
-  /// The distinct input forms that the prepared kernels ask for.
   const std::string& path() const { return path_; }
 
  private:
   friend class ModelLoader;
+  Model() = default;
   std::string path_;
   LoadOptions options_;
   format::ModelConfig config_;
-  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  const kernels::CpuKernels* cpu_ = nullptr;
+  mutable std::once_flag tokenizer_once_;
+  mutable std::string tokenizer_json_;                             // emptied once it is read
+  mutable std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::shared_ptr<const format::Artifact> artifact_;               // owner of the mapped planes
   std::vector<format::ArtifactTensor> converted_;                  // owner of converted tensors' records
-  std::vector<std::vector<std::byte>> converted_bytes_;
+  std::vector<std::unique_ptr<float[]>> converted_values_;
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
   kernels::Linear head_;

@@ -31,7 +31,8 @@ class AdamW {
   /// Applies the gradients in the weights and clears them. Returns the gradient norm before clipping.
   /// Fault::data if it is not finite.
   double step(double lr);
-  /// Moments under "m/<name>", "v/<name>", and the count of steps: all that a checkpoint needs.
+  /// Moments under "m/<name>", "v/<name>", the float32 copies "w/<name>" of weights of half types, and the count of
+  /// steps "steps": all that a checkpoint needs beside the weights.
   std::map<std::string, at::Tensor> state() const;
   void load_state(const std::map<std::string, at::Tensor>& state);
 
@@ -39,7 +40,12 @@ class AdamW {
   AdamWParams params_;
   std::vector<std::pair<std::string, at::Tensor>> weights_;
   std::vector<at::Tensor> first_, second_;
+  /// What is updated: the weight itself, or its float32 copy (small updates vanish in half types).
+  std::vector<at::Tensor> master_;
   int64_t steps_ = 0;
+
+  double gradient_norm() const;
+  void update(std::size_t index, double lr, double gradient_scale);
 };
 
 }  // namespace cupel::core::train

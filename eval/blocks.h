@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "eval/perplexity.h"
+
+namespace cupel::eval {
+
+/// A sequence to score: the model reads `ids`, and the predictions of positions [from, ids.size()) count; position p
+/// predicts targets[p - from]. Targets are the next tokens, except at the end of a rolling window.
+struct Block {
+  std::vector<text::Token> ids;
+  int64_t from = 0;
+  std::vector<text::Token> targets;
+};
+
+/// The text cut by a protocol. `limit` is the longest sequence that the model takes.
+std::vector<Block> blocks_of(const text::Tokenizer& tokenizer, std::string_view text, const std::string& name,
+                             const PerplexityOptions& options, int64_t limit);
+
+}  // namespace cupel::eval

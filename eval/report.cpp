@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "eval/report.h"
+
+#include "base/cat.h"
+#include "eval/html.h"
+#include "eval/report_sections.h"
+
+namespace cupel::eval {
+
+namespace {
+
+std::vector<EvalResult> both(const RunReport& report) {
+  std::vector<EvalResult> out;
+  if (report.before) out.push_back(*report.before);
+  if (report.after) out.push_back(*report.after);
+  return out;
+}
+
+std::string head(const std::string& title, const std::string& verdict, const std::string& meta) {
+  return cat("<header><h1>", escape_html(title), "</h1>", verdict.empty() ? "" : cat("<p class=\"verdict\">", escape_html(verdict), "</p>"),
+             meta.empty() ? "" : cat("<p class=\"meta\">", escape_html(meta), "</p>"), "</header>\n");
+}
+
+}  // namespace
+
+std::string run_report_html(const RunReport& report) {
+  const auto results = both(report);
+  return html_page(report.title, head(report.title, report.verdict, cat(report.date, " \xC2\xB7 ", report.version, " \xC2\xB7 ", report.machine)) +
+                                     tiles_section(report) + alerts_section(report.fallbacks, report.warnings) +
+                                     results_section(results) + divergence_section(results) + samples_section(report.samples) +
+                                     matrices_section(report.matrices) + curves_section(report.curves) + details_section(report));
+}
+
+std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results) {
+  return html_page(title, head(title, "", "") + results_section(results) + pareto_section(results) + divergence_section(results));
+}
+
+}  // namespace cupel::eval

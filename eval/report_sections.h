@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "eval/report.h"
+
+namespace cupel::eval {
+
+/// Parts of a report's page; each is "" when there is nothing to show.
+std::string tiles_section(const RunReport& report);
+std::string results_section(const std::vector<EvalResult>& results);
+std::string matrices_section(const std::vector<MatrixRow>& rows);
+std::string divergence_section(const std::vector<EvalResult>& results);
+std::string samples_section(const std::vector<SamplePair>& samples);
+std::string curves_section(const std::vector<Curve>& curves);
+std::string pareto_section(const std::vector<EvalResult>& results);
+std::string alerts_section(const std::vector<std::string>& fallbacks, const std::vector<std::string>& warnings);
+std::string details_section(const RunReport& report);
+
+}  // namespace cupel::eval

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "quant/methods.h"
+
+namespace cupel::quant {
+
+void add_rtn(Registry<core::Quantizer>& registry);
+void add_gptq(Registry<core::Quantizer>& registry);
+
+void register_methods(Registry<core::Quantizer>& registry) {
+  add_rtn(registry);
+  add_gptq(registry);
+}
+
+}  // namespace cupel::quant

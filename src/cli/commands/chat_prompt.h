@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/model.h"
+#include "text/chat_template.h"
+
+namespace cupel::cli {
+
+/// A model's chat template with its tokens: conversations to prompts. What a user typed never becomes special tokens.
+class ChatPrompt {
+ public:
+  /// Fault::data when the model has no chat template, or one that Cupel can't render.
+  explicit ChatPrompt(const runtime::Model& model);
+  std::vector<text::Token> tokens(const std::vector<text::Message>& messages) const;
+
+ private:
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  text::Template template_;
+  std::string bos_, eos_;
+};
+
+}  // namespace cupel::cli

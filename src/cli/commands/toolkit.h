@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <string>
+
+#include "cli/commands/common.h"
+#include "cli/commands/eval.h"
+
+namespace cupel::cli {
+
+/// A subject on LibTorch (or the runtime, where the command says so).
+Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path);
+
+struct MethodsCommand {
+  std::string method;     ///< "" lists all
+  bool markdown = false;
+};
+int methods_command(const CommonOptions& common, const MethodsCommand& command);
+
+struct SynthCommand {
+  std::string config, out;
+  std::string layout = "uniform";   ///< a layout as in a recipe: `uniform` or `{uniform: {bits: 3}}`; `dense` too
+  int64_t seed = 0;
+  int64_t blocks = 0;               ///< decoder layers instead of the config's; 0 keeps
+};
+/// A packed artifact (out ends in .cupel) or a Hugging Face folder of the config's shape with random weights.
+int synth_command(const CommonOptions& common, const SynthCommand& command);
+
+struct ConvertCommand {
+  std::string model, format, out, dtype = "auto";
+};
+/// `import` (GGUF to a folder) and `export` (any model to a format).
+int convert_command(const CommonOptions& common, const ConvertCommand& command);
+
+/// The HDF5 half of `inspect --verify`.
+int verify_command(const CommonOptions& common, const std::string& path);
+
+}  // namespace cupel::cli

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "cli/catalog.h"
+#include "cli/run/state.h"
+#include "cli/version.h"
+#include "core/tensor_util.h"
+#include "export/artifact_writer.h"
+#include "export/safetensors_writer.h"
+#include "format/layouts/dense.h"
+
+namespace cupel::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using format::ElementType;
+
+ElementType dense_type(const std::string& name, const RunState& state) {
+  const std::string& wanted = name == "auto" ? state.recipe.model.dtype : name;
+  if (wanted == "bfloat16") return ElementType::bf16;
+  if (wanted == "float16") return ElementType::f16;
+  return ElementType::f32;
+}
+
+/// What the artifact says of its own making: no dates, paths or durations, so that equal runs give equal bytes.
+std::string manifest(const RunState& state) {
+  const nlohmann::ordered_json json = {{"program", "cupel " + version()},
+                                       {"model_key", state.key},
+                                       {"source", state.source ? state.source->fingerprint() : "scratch"},
+                                       {"seed", state.recipe.seed},
+                                       {"recipe_sha256", Sha256().add(state.recipe.to_yaml()).hex()}};
+  return json.dump();
+}
+
+std::string config_json(const RunState& state) {
+  return format::config_to_json(state.model->config(), state.source ? state.source->config_json() : "");
+}
+
+void export_artifact(RunState& state, const ArtifactExport& params) {
+  export_::ArtifactContent content{config_json(state), state.tokenizer_json, manifest(state), {}};
+  const auto& arch = state.model->config().architecture();
+  for (const auto& [name, value] : state.model->named_weights()) {
+    if (const auto code = state.codes.find(name); code != state.codes.end()) {
+      content.weights.push_back({name, code->second.result.code});
+      continue;
+    }
+    const at::Tensor host = core::host_float(value);
+    const bool matrix = format::is_matrix(format::id_of_canonical(arch, name)->role);
+    const int64_t rows = matrix ? host.size(0) : 1;
+    content.weights.push_back({name, format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
+                                                        host.numel() / rows, core::floats(host))});
+  }
+  state.artifact = state.path(params.path);
+  make_folder(fs::path(state.artifact).parent_path().string());
+  export_::write_artifact(state.artifact, content);
+  state.report.files.emplace_back("artifact", state.artifact);
+}
+
+void export_safetensors(RunState& state, const SafetensorsExport& params) {
+  std::vector<export_::OutputTensor> tensors;
+  for (const auto& [name, value] : state.model->named_weights()) {
+    const at::Tensor weight = value;
+    tensors.push_back({name, weight.sizes().vec(), dense_type(params.dtype, state), [weight](std::span<float> out) {
+                         const at::Tensor host = core::host_float(weight);
+                         const auto values = core::floats(host);
+                         std::copy(values.begin(), values.end(), out.begin());
+                       }});
+  }
+  const std::string folder = state.path(params.path);
+  export_::write_hf_folder(folder, tensors, config_json(state), state.tokenizer_json);
+  state.report.files.emplace_back("safetensors", folder);
+}
+
+}  // namespace
+
+void run_exports(RunState& state) {
+  for (const RecipeEntry& entry : state.recipe.exports) {
+    log::info("export", entry.key);
+    in_frame("exporting " + entry.key, [&] {
+      if (const auto* p = dynamic_cast<const ArtifactExport*>(entry.params.get())) export_artifact(state, *p);
+      else if (const auto* q = dynamic_cast<const SafetensorsExport*>(entry.params.get())) export_safetensors(state, *q);
+    });
+  }
+}
+
+}  // namespace cupel::cli

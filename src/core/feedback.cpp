@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+//
+// Idea: round input by input; what one input loses, those not yet rounded make up for, as their correlation allows.
+// Formula: H = F D F^T; target_p = w_p + sum_{q<p} (w_q - v_q) F_qp, v_p = code(target_p); loss = sum e_p D_p e_p^T.
+// Source: "GPTQ", "QuIP: 2-Bit Quantization of Large Language Models with Guarantees" (block LDL).
+// Cost: n^3/6 multiplications in float64 for F, rows n^2/2 in float32 per matrix.
+// Differs: no inverse of H (its Cholesky factor is F's inverse, the codes are the same); scales fixed beforehand;
+//   always-zero inputs keep their rounded weight.
+//
+// Axes: o outputs, i inputs, p positions, d inputs of a tile.
+#include "core/feedback.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/flip.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/linalg_cholesky_ex.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+#include "core/feedback_kernels.h"
+#include "core/tensor_util.h"
+#include "core/transform.h"
+
+namespace cupel::core {
+namespace {
+
+// Rows that are rounded together: they share a cache-resident panel and one pass over F.
+constexpr int64_t kPanelRows = 64;
+constexpr double kLargestDamp = 1e3;
+// Below this share of the mean diagonal a pivot is noise, and its feedback would be too.
+constexpr double kSmallestPivot = 1e-9;
+
+int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+/// Inputs by position. Tiles stay whole; a short last tile stays last, so that positions cut into tiles evenly.
+std::vector<int64_t> processing_order(const std::vector<double>& diagonal_i, int64_t tile, FeedbackOrder order) {
+  const auto n = static_cast<int64_t>(diagonal_i.size());
+  std::vector<int64_t> tiles(static_cast<std::size_t>((n + tile - 1) / tile));
+  std::iota(tiles.begin(), tiles.end(), int64_t{0});
+  if (order == FeedbackOrder::activation) {
+    std::vector<double> energy(tiles.size());
+    for (int64_t i = 0; i < n; ++i) energy[static_cast<std::size_t>(i / tile)] += diagonal_i[static_cast<std::size_t>(i)];
+    std::stable_sort(tiles.begin(), tiles.begin() + n / tile, [&](int64_t a, int64_t b) {
+      return energy[static_cast<std::size_t>(a)] > energy[static_cast<std::size_t>(b)];
+    });
+  }
+  std::vector<int64_t> inputs;
+  for (const int64_t t : tiles)
+    for (int64_t i = t * tile; i < std::min(n, (t + 1) * tile); ++i) inputs.push_back(i);
+  return inputs;
+}
+
+/// H + damping in reverse order of processing, [n, n] with n padded by the identity: its lower Cholesky factor, read
+/// backwards, is the upper one that runs forward.
+at::Tensor reversed(const at::Tensor& h_ii, const std::vector<double>& diagonal_i,
+                    const std::vector<int64_t>& inputs, double added, int64_t padded) {
+  const auto n = static_cast<int64_t>(inputs.size());
+  const std::vector<int64_t> backwards(inputs.rbegin(), inputs.rend());
+  const at::Tensor index = at::tensor(backwards).to(h_ii.device());
+  at::Tensor a = at::zeros({padded, padded}, h_ii.options());
+  a.slice(0, 0, n).slice(1, 0, n).copy_(h_ii.index_select(0, index).index_select(1, index));
+  std::vector<double> diagonal(static_cast<std::size_t>(padded), 1.0);
+  for (int64_t k = 0; k < n; ++k)
+    diagonal[static_cast<std::size_t>(k)] = diagonal_i[static_cast<std::size_t>(backwards[static_cast<std::size_t>(k)])] + added;
+  a.diagonal().copy_(at::tensor(diagonal));
+  return a;
+}
+
+/// The lower Cholesky factor of a, which it may overwrite, on the host; undefined if there is none.
+at::Tensor lower_factor(at::Tensor a, double smallest_pivot) {
+  if (a.device().is_cpu())
+    return kernels::cholesky(a.mutable_data_ptr<double>(), a.size(0), smallest_pivot) ? a : at::Tensor();
+  const auto [lower, info] = at::linalg_cholesky_ex(a);
+  const bool works = info.item<int>() == 0 && at::isfinite(lower).all().item<bool>() &&
+                     lower.diagonal().min().item<double>() >= std::sqrt(smallest_pivot);
+  return works ? lower.cpu() : at::Tensor();
+}
+
+/// F and D from the reversed lower factor: R = F (block diagonal of R), D = R_kk R_kk^T for R read backwards.
+void unfold(const at::Tensor& lower, int64_t tile, Factor& factor) {
+  const auto n = static_cast<int64_t>(factor.inputs.size()), ld = lower.size(1);
+  factor.feedback_pp = at::empty({n, n}, at::kFloat);
+  float* f = factor.feedback_pp.mutable_data_ptr<float>();
+  const double* l = lower.const_data_ptr<double>();
+  const auto r = [&](int64_t row, int64_t col) { return row > col ? 0.0 : l[(n - 1 - row) * ld + n - 1 - col]; };
+  at::parallel_for(0, n, 16, [&](int64_t begin, int64_t end) {
+    std::vector<double> x(static_cast<std::size_t>(tile));
+    for (int64_t p = begin; p < end; ++p) {
+      std::fill(f + p * n, f + p * n + p / tile * tile, 0.0f);
+      for (int64_t k = p / tile * tile; k < n; k += tile) {
+        const int64_t width = std::min(tile, n - k);
+        for (int64_t c = 0; c < width; ++c) {
+          double sum = r(p, k + c);
+          for (int64_t b = 0; b < c; ++b) sum -= x[static_cast<std::size_t>(b)] * r(k + b, k + c);
+          x[static_cast<std::size_t>(c)] = sum / r(k + c, k + c);
+          f[p * n + k + c] = static_cast<float>(x[static_cast<std::size_t>(c)]);
+        }
+      }
+    }
+  });
+  for (int64_t k = 0; k < n; k += tile)
+    for (int64_t row = k, end = std::min(n, k + tile); row < end; ++row)
+      for (int64_t col = k; col < end; ++col) {
+        double sum = 0;
+        for (int64_t c = std::max(row, col); c < end; ++c) sum += r(row, c) * r(col, c);
+        factor.metric.push_back(sum);
+      }
+}
+
+/// The tile that starts at position p.
+const double* metric_of(const Factor& factor, int64_t p, int64_t tile) {
+  return factor.metric.data() + p * tile;
+}
+
+struct Shape {
+  int64_t inputs, tile, block;
+};
+
+/// One panel of rows: W^T in processing order, updated as residuals become known.
+class Panel {
+ public:
+  Panel(const Shape& shape, int64_t width)
+      : shape_(shape), width_(width), target_(static_cast<std::size_t>(shape.inputs * width)),
+        residual_(static_cast<std::size_t>(shape.block * width)), value_(static_cast<std::size_t>(shape.tile * width)) {}
+
+  /// Rows [row, row + rows) of w.
+  void run(const float* w, int64_t row, int64_t rows, const Factor* factor, Encoding& out) {
+    load(w, row, rows, factor);
+    std::fill(residual_.begin(), residual_.end(), 0.0f);
+    const float* f = factor ? factor->feedback_pp.const_data_ptr<float>() : nullptr;
+    const int64_t n = shape_.inputs;
+    for (int64_t begin = 0; begin < n; begin += shape_.block) {
+      const int64_t end = std::min(n, begin + shape_.block);
+      for (int64_t p = begin; p < end; p += shape_.tile) {
+        const int64_t cols = std::min(shape_.tile, n - p), next = p + cols;
+        const int64_t input = input_at(factor, p);
+        out.encode({.row = row, .rows = rows, .col = input, .cols = cols, .stride = width_, .target = at(p),
+                    .value = value_.data(), .metric_dd = factor ? metric_of(*factor, p, shape_.tile) : nullptr});
+        if (!factor) continue;
+        float* residual = residual_.data() + (p - begin) * width_;
+        for (int64_t c = 0; c < cols; ++c)
+          for (int64_t r = 0; r < rows; ++r)
+            residual[c * width_ + r] = w[(row + r) * n + input + c] - value_[static_cast<std::size_t>(c * width_ + r)];
+        kernels::add_product(at(next), width_, {f + p * n + next, 1, n}, residual, width_, end - next, cols, width_);
+      }
+      if (factor)
+        kernels::add_product(at(end), width_, {f + begin * n + end, 1, n}, residual_.data(), width_, n - end,
+                             end - begin, width_);
+    }
+  }
+
+ private:
+  float* at(int64_t p) { return target_.data() + p * width_; }
+  int64_t input_at(const Factor* factor, int64_t p) const {
+    return factor ? factor->inputs[static_cast<std::size_t>(p)] : p;
+  }
+  void load(const float* w, int64_t row, int64_t rows, const Factor* factor) {
+    for (int64_t p = 0; p < shape_.inputs; ++p) {
+      const float* column = w + row * shape_.inputs + input_at(factor, p);
+      for (int64_t r = 0; r < width_; ++r) at(p)[r] = r < rows ? column[r * shape_.inputs] : 0.0f;
+    }
+  }
+
+  Shape shape_;
+  int64_t width_;
+  std::vector<float> target_, residual_, value_;  ///< [p or d, width]: the rows of an input lie together
+};
+
+void encode_on_host(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, int64_t tile_rows,
+                    Encoding& out) {
+  const int64_t rows = w_oi.size(0), width = round_up(std::max<int64_t>(kPanelRows, tile_rows), std::lcm(16, tile_rows));
+  const float* w = w_oi.const_data_ptr<float>();
+  at::parallel_for(0, (rows + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
+    Panel panel(shape, width);
+    for (int64_t k = begin; k < end; ++k) panel.run(w, k * width, std::min(width, rows - k * width), factor, out);
+  });
+}
+
+/// The same in tensor operations: one small matrix product per tile, one large one per block.
+void encode_on_device(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, Encoding& out) {
+  const int64_t n = shape.inputs;
+  const at::Tensor w_io = w_oi.t().contiguous();
+  if (!factor) {
+    for (int64_t p = 0; p < n; p += shape.tile) out.encode_on_device(p, w_io.slice(0, p, std::min(n, p + shape.tile)), nullptr);
+    return;
+  }
+  const at::Tensor original_po = w_io.index_select(0, at::tensor(factor->inputs).to(w_io.device()));
+  at::Tensor target_po = original_po.clone(), residual_po = at::zeros({shape.block, w_io.size(1)}, w_io.options());
+  const auto feed = [&](int64_t from, int64_t until, int64_t begin, int64_t end, const at::Tensor& residual) {
+    if (begin < end)
+      target_po.slice(0, begin, end).addmm_(factor->feedback_pp.slice(0, from, until).slice(1, begin, end).t(), residual);
+  };
+  for (int64_t begin = 0; begin < n; begin += shape.block) {
+    const int64_t end = std::min(n, begin + shape.block);
+    for (int64_t p = begin; p < end; p += shape.tile) {
+      const int64_t next = std::min(n, p + shape.tile);
+      const at::Tensor value = out.encode_on_device(factor->inputs[static_cast<std::size_t>(p)],
+                                                    target_po.slice(0, p, next), metric_of(*factor, p, shape.tile));
+      const at::Tensor residual = original_po.slice(0, p, next) - value;
+      residual_po.slice(0, p - begin, next - begin).copy_(residual);
+      feed(p, next, next, end, residual);
+    }
+    feed(begin, end, end, n, residual_po.slice(0, 0, end - begin));
+  }
+}
+
+void check_finite(const std::string& name, const at::Tensor& w_oi) {
+  CUPEL_CHECK(at::isfinite(w_oi).all().item<bool>(), data, name,
+              ": every weight must be finite, but it holds NaN or infinity; the checkpoint is damaged, or a step before "
+              "this one diverged");
+}
+
+}  // namespace
+
+Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols, const FeedbackOptions& options) {
+  const c10::NoGradGuard no_grad;
+  Factor factor;
+  const auto without = [&](std::string why) {
+    factor.failure = std::move(why);
+    return factor;
+  };
+  if (tokens <= 0) return without("no calibration token reached it");
+  CUPEL_ASSERT(second_moment_ii.defined());
+  at::Tensor h_ii = second_moment_ii.to(at::kDouble) / static_cast<double>(tokens);
+  if (!at::isfinite(h_ii).all().item<bool>()) return without("the second moment of its input holds NaN or infinity");
+
+  const at::Tensor diagonal = h_ii.diagonal().cpu().contiguous();
+  std::vector<double> diagonal_i(diagonal.const_data_ptr<double>(), diagonal.const_data_ptr<double>() + diagonal.numel());
+  const double sum = std::accumulate(diagonal_i.begin(), diagonal_i.end(), 0.0,
+                                     [](double total, double d) { return total + std::max(d, 0.0); });
+  factor.dead = std::count_if(diagonal_i.begin(), diagonal_i.end(), [](double d) { return d <= 0; });
+  if (sum <= 0) return without("its input was zero at every token");
+  const double mean = sum / static_cast<double>(static_cast<int64_t>(diagonal_i.size()) - factor.dead);
+  factor.inputs = processing_order(diagonal_i, tile_cols, options.order);
+  if (factor.dead > 0) {
+    // A moment that is positive semidefinite has zeros there already; another one must not feed into weights unseen.
+    const at::Tensor alive = (h_ii.diagonal() > 0).to(at::kDouble);
+    h_ii = h_ii * alive * alive.unsqueeze(1);
+    for (double& d : diagonal_i) d = d > 0 ? d : mean;
+  }
+
+  const int64_t padded = h_ii.device().is_cpu() ? round_up(h_ii.size(0), kernels::kCholeskyTile) : h_ii.size(0);
+  for (factor.damp = options.damp; factor.damp <= kLargestDamp;
+       factor.damp = factor.damp > 0 ? 10 * factor.damp : FeedbackOptions().damp) {
+    const at::Tensor lower = lower_factor(reversed(h_ii, diagonal_i, factor.inputs, factor.damp * mean, padded),
+                                          kSmallestPivot * mean);
+    if (!lower.defined()) continue;
+    unfold(lower, tile_cols, factor);
+    factor.feedback_pp = factor.feedback_pp.to(h_ii.device());
+    return factor;
+  }
+  return without(cat("the second moment of its input has no Cholesky factor even at damping ", kLargestDamp));
+}
+
+format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric, const Factor* factor,
+                          FeedbackBlock block) {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor w = w_oi.to(at::kFloat).contiguous();
+  const TileShape tile = code.tile();
+  const Shape shape{.inputs = w.size(1), .tile = tile.cols, .block = round_up(std::max(block.inputs, 1), tile.cols)};
+  const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
+  if (w.device().is_cpu())
+    encode_on_host(w, factor, shape, tile.rows, *encoding);
+  else
+    encode_on_device(w, factor, shape, *encoding);
+  return encoding->finish();
+}
+
+int64_t inputs_of(const MatrixGroup& group) {
+  CUPEL_ASSERT(!group.weights_oi.empty() && group.names.size() == group.weights_oi.size());
+  for (const at::Tensor& w : group.weights_oi) {
+    CUPEL_ASSERT(w.dim() == 2 && w.size(1) == group.weights_oi.front().size(1));
+  }
+  return group.weights_oi.front().size(1);
+}
+
+std::vector<MatrixResult> round_group(const MatrixGroup& group, const Rounding& rounding) {
+  const c10::NoGradGuard no_grad;
+  inputs_of(group);
+  for (std::size_t m = 0; m < group.names.size(); ++m) check_finite(group.names[m], group.weights_oi[m]);
+  const Factor* factor = rounding.factor && rounding.factor->usable() ? rounding.factor : nullptr;
+  std::vector<MatrixResult> results;
+  for (std::size_t m = 0; m < group.names.size(); ++m) {
+    MatrixResult result;
+    result.code = in_frame(cat("rounding ", group.names[m]), [&] {
+      return encode(rounding.code, transform_weight(rounding.transform, group.weights_oi[m]), rounding.metric, factor,
+                    rounding.block);
+    });
+    result.code.input = rounding.transform;
+    if (rounding.factor && !factor) result.fallback = cat("plain rounding: ", rounding.factor->failure);
+    result.note = rounding.note;
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace cupel::core

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "core/model.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+namespace cupel::core {
+namespace {
+
+using format::Role;
+using format::WeightId;
+
+constexpr Role kLayerRoles[] = {Role::attention_norm, Role::query, Role::key,  Role::value, Role::output,
+                                Role::mlp_norm,       Role::gate,  Role::up,   Role::down};
+// Standard deviation of new weights, as in GPT-2.
+constexpr double kInitialDeviation = 0.02;
+
+at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& options, Role role, Rng rng) {
+  const std::vector<int64_t> shape = config.shape_of(role);
+  at::Tensor t = at::empty(shape, at::kFloat);
+  if (!format::is_matrix(role) && role != Role::embedding && role != Role::head) {
+    t.fill_(1);
+  } else {
+    const bool into_stream = role == Role::output || role == Role::down;
+    const double scale = into_stream ? 1 / std::sqrt(2.0 * static_cast<double>(config.layers)) : 1;
+    float* out = t.data_ptr<float>();
+    for (int64_t i = 0; i < t.numel(); ++i) out[i] = static_cast<float>(kInitialDeviation * scale * rng.normal());
+  }
+  return t.to(options.weights).to(options.device, options.compute);
+}
+
+}  // namespace
+
+at::Tensor& LayerWeights::of(Role role) {
+  switch (role) {
+    case Role::attention_norm: return attention_norm;
+    case Role::query: return query;
+    case Role::key: return key;
+    case Role::value: return value;
+    case Role::output: return output;
+    case Role::mlp_norm: return mlp_norm;
+    case Role::gate: return gate;
+    case Role::up: return up;
+    case Role::down: return down;
+    default: fail(Fault::internal, "the role ", format::role_name(role), " is not inside a layer");
+  }
+}
+
+const at::Tensor& LayerWeights::of(Role role) const { return const_cast<LayerWeights*>(this)->of(role); }
+
+Model::Model(const format::ModelConfig& config, const ModelOptions& options)
+    : config_(config), options_(options), layers_(static_cast<std::size_t>(config.layers)) {
+  for (int i = 0; i < layers(); ++i) source_layer_.push_back(i);
+  changed_.assign(layers_.size(), false);
+}
+
+Model::Model(std::shared_ptr<const format::Checkpoint> source, const ModelOptions& options)
+    : Model(source->config(), options) {
+  source_ = std::move(source);
+}
+
+Model Model::random(const format::ModelConfig& config, const ModelOptions& options, uint64_t seed) {
+  Model model(config, options);
+  const Rng rng(seed, "model");
+  const auto draw = [&](WeightId id) {
+    return random_weight(config, options, id.role, rng.child(format::canonical_name(config.architecture(), id)));
+  };
+  model.embedding_ = draw({Role::embedding});
+  model.final_norm_ = draw({Role::final_norm});
+  if (!config.tied_head) model.head_ = draw({Role::head});
+  for (int i = 0; i < model.layers(); ++i)
+    for (const Role role : kLayerRoles) model.layers_[i].of(role) = draw({role, i});
+  model.changed_.assign(model.layers_.size(), true);
+  return model;
+}
+
+Model Model::clone() const {
+  Model copy = *this;
+  const auto own = [](at::Tensor& t) {
+    if (t.defined()) t = t.detach().clone();
+  };
+  own(copy.embedding_);
+  own(copy.final_norm_);
+  own(copy.head_);
+  for (LayerWeights& layer : copy.layers_)
+    for (const Role role : kLayerRoles) own(layer.of(role));
+  return copy;
+}
+
+at::Tensor Model::load(WeightId id) const {
+  CUPEL_ASSERT(source_ != nullptr);
+  if (id.layer >= 0) id.layer = source_layer_[static_cast<std::size_t>(id.layer)];
+  const std::string name = format::canonical_name(config_.architecture(), id);
+  at::Tensor t = at::empty(config_.shape_of(id.role), at::kFloat);
+  source_->read(name, {t.data_ptr<float>(), static_cast<std::size_t>(t.numel())});
+  return t.to(options_.weights).to(options_.device, options_.compute);
+}
+
+void Model::load_layer(int index) {
+  for (const Role role : kLayerRoles) {
+    at::Tensor& t = layers_[static_cast<std::size_t>(index)].of(role);
+    if (!t.defined()) t = load({role, index});
+  }
+}
+
+LayerWeights& Model::layer(int index) {
+  CUPEL_ASSERT(index >= 0 && index < layers());
+  load_layer(index);
+  return layers_[static_cast<std::size_t>(index)];
+}
+
+at::Tensor& Model::embedding() {
+  if (!embedding_.defined()) embedding_ = load({Role::embedding});
+  return embedding_;
+}
+
+at::Tensor& Model::final_norm() {
+  if (!final_norm_.defined()) final_norm_ = load({Role::final_norm});
+  return final_norm_;
+}
+
+at::Tensor& Model::head() {
+  if (config_.tied_head) return embedding();
+  if (!head_.defined()) head_ = load({Role::head});
+  return head_;
+}
+
+at::Tensor& Model::weight(WeightId id) {
+  switch (id.role) {
+    case Role::embedding: return embedding();
+    case Role::final_norm: return final_norm();
+    case Role::head: return head();
+    default: return layer(id.layer).of(id.role);
+  }
+}
+
+void Model::set_weight(WeightId id, at::Tensor value) {
+  const std::vector<int64_t> shape = config_.shape_of(id.role);
+  CUPEL_CHECK(value.sizes() == at::IntArrayRef(shape), internal, "a new ", format::role_name(id.role),
+              " weight has shape ", list_text(value.sizes()), ", the model needs ", list_text(shape));
+  weight(id) = value.to(options_.device, options_.compute);
+  if (id.layer >= 0) changed_[static_cast<std::size_t>(id.layer)] = true;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Model::named_weights() {
+  std::vector<std::pair<std::string, at::Tensor>> out;
+  const auto add = [&](WeightId id) {
+    out.emplace_back(format::canonical_name(config_.architecture(), id), weight(id));
+  };
+  add({Role::embedding});
+  for (int i = 0; i < layers(); ++i)
+    for (const Role role : kLayerRoles) add({role, i});
+  add({Role::final_norm});
+  if (!config_.tied_head) add({Role::head});
+  return out;
+}
+
+void Model::evict(int index) {
+  CUPEL_ASSERT(index >= 0 && index < layers());
+  if (source_ && !changed_[static_cast<std::size_t>(index)]) layers_[static_cast<std::size_t>(index)] = {};
+}
+
+void Model::remove_layers(const std::vector<int>& removed) {
+  const std::set<int> gone(removed.begin(), removed.end());
+  CUPEL_ASSERT(gone.size() == removed.size());
+  CUPEL_ASSERT(gone.empty() || (*gone.begin() >= 0 && *gone.rbegin() < layers()));
+  std::vector<LayerWeights> kept;
+  std::vector<int> source_layer;
+  std::vector<bool> changed;
+  for (int i = 0; i < layers(); ++i) {
+    if (gone.contains(i)) continue;
+    const auto at = static_cast<std::size_t>(i);
+    kept.push_back(std::move(layers_[at]));
+    source_layer.push_back(source_layer_[at]);
+    changed.push_back(changed_[at]);
+  }
+  layers_ = std::move(kept);
+  source_layer_ = std::move(source_layer);
+  changed_ = std::move(changed);
+  config_.layers = static_cast<int64_t>(layers_.size());
+}
+
+}  // namespace cupel::core

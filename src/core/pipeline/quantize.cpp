@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "core/pipeline/quantize.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/matmul.h>
+#include <fnmatch.h>
+
+#include "base/hash.h"
+#include "core/tensor_util.h"
+
+namespace cupel::core {
+
+namespace {
+
+using format::Role;
+using format::WeightId;
+
+/// A set of matrices that one step quantizes together: the part of an input group that falls to it.
+struct Unit {
+  const QuantStep* step = nullptr;
+  std::vector<WeightId> weights;
+  std::string key;
+};
+
+/// The units of one block (or of the embedding and head: layer -1) and the needs of each input group.
+struct BlockPlan {
+  int layer = -1;
+  std::vector<Unit> units;
+  std::map<Role, Needs> needs;  ///< by the first role of the input group
+};
+
+bool has_wildcard(const std::string& pattern) { return pattern.find_first_of("*?[") != std::string::npos; }
+
+Role group_of(const format::Architecture& arch, Role role) {
+  for (const auto& group : format::input_groups(arch))
+    for (Role r : group)
+      if (r == role) return group.front();
+  return role;
+}
+
+class Pass {
+ public:
+  explicit Pass(QuantizeJob& job) : job_(job), arch_(job.model.config().architecture()) {}
+
+  std::string run() {
+    const at::NoGradGuard no_grad;
+    plan();
+    hidden_ = embed_calibration();
+    std::string state = key_of({"calibration", calibration_key(), job_.model_key, cat(job_.seed)});
+    for (BlockPlan& block : blocks_) state = run_block(block, state);
+    return key_of({"quantized", state});
+  }
+
+ private:
+  void plan() {
+    for (int layer = 0; layer < job_.model.layers(); ++layer) {
+      BlockPlan block{layer, {}, {}};
+      for (const auto& group : format::input_groups(arch_)) add_group(block, group);
+      blocks_.push_back(std::move(block));
+    }
+    BlockPlan outside{-1, {}, {}};
+    add_group(outside, {Role::embedding});
+    if (!job_.model.config().tied_head) add_group(outside, {Role::head});
+    blocks_.push_back(std::move(outside));
+    for (const BlockPlan& block : blocks_) {
+      total_ += static_cast<int64_t>(block.units.size());
+      for (const auto& [role, needs] : block.needs) needs_any_ = needs_any_ || needs.any();
+    }
+    CUPEL_CHECK(!needs_any_ || !job_.calibration.empty(), user,
+                "a quant step needs calibration text, but the recipe has no data.calibration");
+  }
+
+  void add_group(BlockPlan& block, const std::vector<Role>& roles) {
+    for (Role role : roles) {
+      const WeightId id{role, block.layer};
+      const std::string name = canonical_name(arch_, id);
+      if (job_.done.contains(name)) continue;
+      const QuantStep* step = step_for(job_.steps, job_.model.config(), name);
+      if (!step) continue;
+      const Needs needs = needs_of(*step, role);
+      block.needs[roles.front()] = block.needs[roles.front()] | needs;
+      auto unit = std::find_if(block.units.begin(), block.units.end(), [&](const Unit& u) {
+        return u.step == step && group_of(arch_, u.weights.front().role) == roles.front();
+      });
+      if (unit == block.units.end()) unit = block.units.insert(unit, Unit{step, {}, {}});
+      unit->weights.push_back(id);
+    }
+  }
+
+  /// An untied embedding is looked up, never multiplied: no input statistics exist for it.
+  Needs needs_of(const QuantStep& step, Role role) const {
+    if (role == Role::embedding && !job_.model.config().tied_head) return {};
+    return step.quantizer->needs();
+  }
+
+  std::string calibration_key() const {
+    Sha256 hash;
+    for (const auto& sample : job_.calibration) hash.add(std::as_bytes(std::span(sample))).add("|");
+    return hash.hex();
+  }
+
+  std::vector<at::Tensor> embed_calibration() {
+    std::vector<at::Tensor> out;
+    if (!needs_any_) return out;
+    for (const auto& sample : job_.calibration) {
+      const std::vector<int64_t> ids(sample.begin(), sample.end());
+      const auto ids_nt = tensor_of(format::Array::of<int64_t>(
+          format::ElementType::i64, {1, static_cast<int64_t>(ids.size())}, std::span<const int64_t>(ids)));
+      out.push_back(job_.model.embed(ids_nt.to(job_.model.options().device)));
+    }
+    return out;
+  }
+
+  std::string run_block(BlockPlan& block, const std::string& state) {
+    const std::string what = block.layer < 0 ? "embedding and head" : cat("layer ", block.layer);
+    return in_frame("quantizing " + what, [&] {
+      std::string next = key_of({"block", state});
+      bool all_done = true;
+      std::vector<std::optional<std::vector<QuantizedMatrix>>> found;
+      for (Unit& unit : block.units) {
+        unit.key = unit_key(unit, state);
+        next = key_of({next, unit.key});
+        found.push_back(job_.store.load_codes(unit.key));
+        all_done = all_done && found.back();
+      }
+      std::map<Role, Stats> stats;
+      if (!all_done) stats = statistics(block, state);
+      for (std::size_t i = 0; i < block.units.size(); ++i) {
+        const bool skipped = found[i].has_value();
+        if (!skipped) found[i] = quantize(block.units[i], stats);
+        finish(block.units[i], *found[i], skipped);
+      }
+      for (const auto& [role, needs] : block.needs) job_.store.drop_stats(stats_key(state, role));
+      if (block.layer >= 0) advance(block);
+      return next;
+    });
+  }
+
+  std::string unit_key(const Unit& unit, const std::string& state) const {
+    std::string names;
+    for (const WeightId& id : unit.weights) names += canonical_name(arch_, id) + "\n";
+    return key_of({"unit 1", state, unit.step->key, params_json(*unit.step->params), names});
+  }
+
+  static std::string stats_key(const std::string& state, Role role) {
+    return key_of({"stats 1", state, format::role_name(role)});
+  }
+
+  /// The statistics of every input group that asked, from the store or from running the block.
+  std::map<Role, Stats> statistics(const BlockPlan& block, const std::string& state) {
+    std::map<Role, Stats> out;
+    bool complete = true;
+    for (const auto& [role, needs] : block.needs) {
+      if (!needs.any()) continue;
+      if (auto stats = job_.store.load_stats(stats_key(state, role))) out[role] = std::move(*stats);
+      else complete = false;
+    }
+    if (complete) return out;
+    out.clear();
+    const Tap tap = [&](Role first, const at::Tensor& x) {
+      const auto wanted = block.needs.find(first);
+      if (wanted != block.needs.end() && wanted->second.any()) out[first].add(wanted->second, x);
+    };
+    if (block.layer >= 0)
+      for (const at::Tensor& x : hidden_) job_.model.block(block.layer, x, tap);
+    else
+      tap_head(block, tap);
+    for (const auto& [role, stats] : out) job_.store.save_stats(stats_key(state, role), stats);
+    return out;
+  }
+
+  /// What the head reads: the final norm's output. A tied embedding is quantized for its work as the head.
+  void tap_head(const BlockPlan& block, const Tap& tap) {
+    for (const at::Tensor& x : hidden_) {
+      const at::Tensor normed = job_.model.normalized(x);
+      for (const auto& [role, needs] : block.needs)
+        if (needs.any()) tap(role, normed);
+    }
+  }
+
+  std::vector<QuantizedMatrix> quantize(const Unit& unit, const std::map<Role, Stats>& stats) {
+    const Role first = group_of(arch_, unit.weights.front().role);
+    const auto known = stats.find(first);
+    const Stats none;
+    const Stats& input = known == stats.end() ? none : known->second;
+    MatrixGroup group;
+    group.id = group_id(unit);
+    for (const WeightId& id : unit.weights) {
+      group.names.push_back(canonical_name(arch_, id));
+      group.weights_oi.push_back(job_.model.weight(id).to(at::kFloat).contiguous());
+    }
+    auto results = unit.step->quantizer->quantize(group, input, nullptr, Rng(job_.seed, group.id));
+    CUPEL_ASSERT(results.size() == group.names.size());
+    std::vector<QuantizedMatrix> out;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      out.push_back(measured(group.names[i], unit.step->key, std::move(results[i]), group.weights_oi[i], input));
+    job_.store.save_codes(unit.key, out);
+    return out;
+  }
+
+  std::string group_id(const Unit& unit) const {
+    std::string id = canonical_name(arch_, unit.weights.front());
+    const std::string suffix = ".weight";
+    if (id.ends_with(suffix)) id.resize(id.size() - suffix.size());
+    return id;
+  }
+
+  static QuantizedMatrix measured(const std::string& name, const std::string& method, MatrixResult result,
+                                  const at::Tensor& w_oi, const Stats& input) {
+    QuantizedMatrix m{name, method, std::move(result), 0, false};
+    const at::Tensor w = host_float(w_oi).to(at::kDouble);
+    const at::Tensor error = w - decoded_weight(m.result.code).to(at::kDouble);
+    m.weighted = input.second_moment_ii.defined() && input.finite() && input.tokens > 0;
+    const auto energy = [&](const at::Tensor& e_oi) {
+      if (!m.weighted) return (e_oi * e_oi).sum().item<double>();
+      const at::Tensor h = input.second_moment_ii.to(at::kCPU, at::kDouble);
+      return (at::matmul(e_oi, h) * e_oi).sum().item<double>();
+    };
+    const double scale = energy(w);
+    m.relative_error = scale > 0 ? energy(error) / scale : 0;
+    return m;
+  }
+
+  void finish(const Unit& unit, std::vector<QuantizedMatrix>& matrices, bool skipped) {
+    for (std::size_t i = 0; i < matrices.size(); ++i)
+      job_.model.set_weight(unit.weights[i], decoded_weight(matrices[i].result.code));
+    ++finished_;
+    if (job_.on_unit) job_.on_unit(matrices, skipped, finished_, total_);
+    for (QuantizedMatrix& m : matrices) {
+      const std::string name = m.name;
+      job_.done.insert_or_assign(name, std::move(m));
+    }
+  }
+
+  void advance(const BlockPlan& block) {
+    for (at::Tensor& x : hidden_) {
+      x = job_.model.block(block.layer, x);
+      CUPEL_CHECK(at::isfinite(x).all().item<bool>(), data, "the output of layer ", block.layer,
+                  " is not finite on calibration text; the weights hold NaN or infinity, or overflow");
+    }
+  }
+
+  QuantizeJob& job_;
+  const format::Architecture& arch_;
+  std::vector<BlockPlan> blocks_;
+  std::vector<at::Tensor> hidden_;  ///< the calibration samples' x [1, t, h] at the block's input
+  int64_t finished_ = 0, total_ = 0;
+  bool needs_any_ = false;
+};
+
+}  // namespace
+
+const QuantStep* step_for(const std::vector<QuantStep>& steps, const format::ModelConfig& config,
+                          const std::string& name) {
+  const auto id = format::id_of_canonical(config.architecture(), name);
+  if (!id || !format::is_matrix(id->role)) return nullptr;
+  const std::string stem = name.substr(0, name.rfind(".weight"));
+  for (const QuantStep& step : steps) {
+    const std::string& pattern = step.params->layers;
+    if (has_wildcard(pattern) ? id->layer >= 0 && (fnmatch(pattern.c_str(), stem.c_str(), 0) == 0 ||
+                                                   fnmatch(pattern.c_str(), name.c_str(), 0) == 0)
+                              : pattern == stem || pattern == name)
+      return &step;
+  }
+  return nullptr;
+}
+
+std::string quantize_model(QuantizeJob& job) { return Pass(job).run(); }
+
+}  // namespace cupel::core

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "core/quantizer.h"
+
+#include "core/transform.h"
+
+namespace cupel::core {
+
+QuantizerParams::QuantizerParams()
+    : layout(format::layout_alternatives(), "uniform"), transform(transform_alternatives(), "none") {}
+
+void QuantizerParams::visit(ParamVisitor& v) {
+  v.field("layers", layers,
+          "glob over names of decoder matrices; embedding and head only when named in full");
+  v.field("layout", layout, "what the packed bits mean");
+  v.field("transform", transform, "change of basis of the inputs before rounding");
+}
+
+}  // namespace cupel::core

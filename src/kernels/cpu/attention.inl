@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+//
+// Attention over Vec, up to four query heads of one KV head at a time so that keys and values are read and converted
+// once for them. The sums of a head do not depend on the heads beside it.
+
+namespace cupel::kernels {
+namespace {
+
+constexpr int64_t kAttentionChunk = 256;   // positions
+constexpr int kSums = 8;                   // accumulators in flight, and the width of lane_sums()
+
+/// `heads` query heads of one KV head: q and out lie head_dim apart.
+struct HeadGroup {
+  const float* q;
+  float* out;
+  const void* keys;     ///< of position 0
+  const void* values;
+  int64_t stride;       ///< elements from one position to the next
+  int64_t head_dim;
+  float scale;
+};
+
+template <int heads>
+struct Softmax {
+  alignas(64) float weights[heads][kAttentionChunk];
+  float chunk_max[heads], chunk_sum[heads];
+  float maximum[heads], sum[heads];
+};
+
+inline float exponential(float x) { return first_lane(exponential(splat(x))); }
+
+/// Scaled scores of n positions into s.weights.
+template <class Element, int heads>
+void score(const HeadGroup& g, int64_t begin, int64_t n, Softmax<heads>& s) {
+  constexpr int kPositions = kSums / heads;
+  const int64_t whole = g.head_dim - g.head_dim % kLanes, rest = g.head_dim - whole;
+  for (int64_t p = 0; p < n; p += kPositions) {
+    const typename Element::Stored* key[kPositions];
+    for (int i = 0; i < kPositions; ++i) {
+      const int64_t at = p + i < n ? p + i : n - 1;
+      key[i] = static_cast<const typename Element::Stored*>(g.keys) + (begin + at) * g.stride;
+    }
+    Vec sums[kSums];
+    for (Vec& sum : sums) sum = zeros();
+    const auto step = [&](auto load_key, auto load_query) {
+      for (int i = 0; i < kPositions; ++i) {
+        const Vec k = load_key(key[i]);
+        for (int h = 0; h < heads; ++h)
+          sums[h * kPositions + i] = fma(k, load_query(g.q + h * g.head_dim), sums[h * kPositions + i]);
+      }
+    };
+    for (int64_t d = 0; d < whole; d += kLanes)
+      step([d](auto* k) { return Element::load(k + d); }, [d](const float* q) { return load(q + d); });
+    if (rest > 0)
+      step([=](auto* k) { return Element::load_first(k + whole, rest); },
+           [=](const float* q) { return load_first(q + whole, rest); });
+    float scores[kSums];
+    lane_sums(sums, scores);
+    for (int h = 0; h < heads; ++h)
+      for (int i = 0; i < kPositions && p + i < n; ++i) s.weights[h][p + i] = scores[h * kPositions + i] * g.scale;
+  }
+}
+
+/// Scores to softmax weights relative to the chunk's maximum, zeros up to a whole vector.
+inline void weigh(float* weights, int64_t n, float* maximum, float* sum) {
+  const float lowest = -__builtin_inff();
+  const int64_t whole = n - n % kLanes, rest = n - whole;
+  if (rest > 0) store(weights + whole, pick_first(load(weights + whole), splat(lowest), rest));
+  Vec high = splat(lowest);
+  for (int64_t i = 0; i < n; i += kLanes) high = larger(high, load(weights + i));
+  *maximum = lane_max(high);
+  Vec total = zeros();
+  for (int64_t i = 0; i < n; i += kLanes) {
+    Vec w = exponential(load(weights + i) - splat(*maximum));
+    if (n - i < kLanes) w = pick_first(w, zeros(), n - i);
+    store(weights + i, w);
+    total = total + w;
+  }
+  *sum = lane_sum(total);
+}
+
+/// out = out * keep + add * (weights x values) for `vectors` vectors of dimensions from d on.
+template <class Element, int heads, int vectors, bool partial>
+void merge_slice(const HeadGroup& g, int64_t begin, int64_t n, int64_t d, const Softmax<heads>& s, const float* keep,
+                 const float* add) {
+  const int64_t rest = g.head_dim - d;
+  const auto* value = static_cast<const typename Element::Stored*>(g.values) + begin * g.stride + d;
+  Vec sums[heads][vectors];
+  for (auto& of_head : sums)
+    for (Vec& sum : of_head) sum = zeros();
+  for (int64_t p = 0; p < n; ++p, value += g.stride) {
+    for (int v = 0; v < vectors; ++v) {
+      const Vec in = partial ? Element::load_first(value, rest) : Element::load(value + v * kLanes);
+      for (int h = 0; h < heads; ++h) sums[h][v] = fma(splat(s.weights[h][p]), in, sums[h][v]);
+    }
+  }
+  for (int h = 0; h < heads; ++h) {
+    float* out = g.out + h * g.head_dim + d;
+    for (int v = 0; v < vectors; ++v) {
+      const Vec before = partial ? load_first(out, rest) : load(out + v * kLanes);
+      const Vec after = fma(before, splat(keep[h]), sums[h][v] * splat(add[h]));
+      partial ? store_first(out, after, rest) : store(out + v * kLanes, after);
+    }
+  }
+}
+
+template <class Element, int heads>
+void merge(const HeadGroup& g, int64_t begin, int64_t n, Softmax<heads>& s) {
+  float keep[heads], add[heads];
+  for (int h = 0; h < heads; ++h) {
+    const float higher = s.maximum[h] > s.chunk_max[h] ? s.maximum[h] : s.chunk_max[h];
+    keep[h] = exponential(s.maximum[h] - higher);
+    add[h] = exponential(s.chunk_max[h] - higher);
+    s.sum[h] = s.sum[h] * keep[h] + s.chunk_sum[h] * add[h];
+    s.maximum[h] = higher;
+  }
+  constexpr int kVectors = kSums / heads;
+  int64_t d = 0;
+  for (; d + kVectors * kLanes <= g.head_dim; d += kVectors * kLanes)
+    merge_slice<Element, heads, kVectors, false>(g, begin, n, d, s, keep, add);
+  for (; d + kLanes <= g.head_dim; d += kLanes)
+    merge_slice<Element, heads, 1, false>(g, begin, n, d, s, keep, add);
+  if (d < g.head_dim) merge_slice<Element, heads, 1, true>(g, begin, n, d, s, keep, add);
+}
+
+template <class Element, int heads>
+void attend(const HeadGroup& g, int64_t count) {
+  Softmax<heads> s;
+  for (int h = 0; h < heads; ++h) {
+    s.maximum[h] = -__builtin_inff();
+    s.sum[h] = 0.0F;
+  }
+  for (int64_t i = 0; i < heads * g.head_dim; ++i) g.out[i] = 0.0F;
+  for (int64_t begin = 0; begin < count; begin += kAttentionChunk) {
+    const int64_t n = count - begin < kAttentionChunk ? count - begin : kAttentionChunk;
+    score<Element, heads>(g, begin, n, s);
+    for (int h = 0; h < heads; ++h) weigh(s.weights[h], n, s.chunk_max + h, s.chunk_sum + h);
+    merge<Element, heads>(g, begin, n, s);
+  }
+  for (int h = 0; h < heads; ++h)
+    for (int64_t d = 0; d < g.head_dim; ++d) g.out[h * g.head_dim + d] /= s.sum[h];
+}
+
+template <class Element>
+void attention_of(const float* q, const KvView& kv, int64_t count, int64_t heads, float scale, float* out,
+                  int64_t head_begin, int64_t head_end) {
+  const int64_t per_kv = heads / kv.kv_heads;
+  for (int64_t h = head_begin; h < head_end;) {
+    const int64_t kv_head = h / per_kv, last = (kv_head + 1) * per_kv;
+    const int64_t left = (last < head_end ? last : head_end) - h, offset = kv_head * kv.head_dim;
+    const HeadGroup group{.q = q + h * kv.head_dim,
+                          .out = out + h * kv.head_dim,
+                          .keys = static_cast<const typename Element::Stored*>(kv.keys) + offset,
+                          .values = static_cast<const typename Element::Stored*>(kv.values) + offset,
+                          .stride = kv.kv_heads * kv.head_dim,
+                          .head_dim = kv.head_dim,
+                          .scale = scale};
+    const int64_t take = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    if (take == 4) attend<Element, 4>(group, count);
+    if (take == 2) attend<Element, 2>(group, count);
+    if (take == 1) attend<Element, 1>(group, count);
+    h += take;
+  }
+}
+
+void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale, float* out,
+               int64_t head_begin, int64_t head_end) {
+  if (kv.type == format::ElementType::f16)
+    return attention_of<F16>(q, kv, count, heads, softmax_scale, out, head_begin, head_end);
+  attention_of<F32>(q, kv, count, heads, softmax_scale, out, head_begin, head_end);
+}
+
+}  // namespace
+}  // namespace cupel::kernels

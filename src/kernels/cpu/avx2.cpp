@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "kernels/cpu/levels.h"
+#include "kernels/cpu/quantize_constants.h"
+
+#if defined(__x86_64__)
+namespace cupel::kernels {
+namespace {
+constexpr int kDenseRows = 3;   // 4 x 3 sums, 3 inputs and a weight fill the 16 registers
+}
+}  // namespace cupel::kernels
+
+// The order matters: each body uses the names of those before it.
+// clang-format off
+#include "kernels/cpu/avx2_vector.inl"
+#include "kernels/cpu/exp.inl"
+#include "kernels/cpu/elements.inl"
+#include "kernels/cpu/elementwise.inl"
+#include "kernels/cpu/quantize.inl"
+#include "kernels/cpu/dense.inl"
+#include "kernels/cpu/attention.inl"
+#include "kernels/cpu/uniform.inl"
+#include "kernels/cpu/avx2_uniform.inl"
+// clang-format on
+
+namespace cupel::kernels {
+
+constinit const CpuKernels kAvx2Kernels = {
+    .isa = Isa::avx2,
+    .quantize = quantize,
+    .uniform = uniform,
+    .dense = dense,
+    .rms_norm = rms_norm,
+    .silu_mul = silu_mul,
+    .rope = rope,
+    .transform = transform,
+    .attention = attention,
+    .to_f16 = to_f16,
+};
+
+}  // namespace cupel::kernels
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+//
+// The forms of AVX2, which lacks a product of bytes that sums to 32 bits.
+//   Words  x as int16 (two passes make at most 32385 in magnitude), codes widened: exact for 8 bits and any input.
+//   Bytes  one pass: products of pairs of bytes in int16, `kWiden` quads added before they are widened; that many fit
+//          without saturation: kWiden * 2 * 127 * (2^bits - 1) < 2^15.
+
+namespace cupel::kernels {
+namespace {
+
+inline Ints splat_bytes(const void* p) {
+  int32_t four;
+  __builtin_memcpy(&four, p, sizeof four);
+  return _mm256_set1_epi32(four);
+}
+
+struct Words {
+  static constexpr int kRows = 4;
+  struct Buffer {
+    int16_t values[kBufferInputs];
+  };
+  struct Row {
+    const int16_t* x;   ///< of chunk 0, as if the buffer began there
+  };
+  struct Sums {
+    Ints half[2];
+  };
+
+  /// int16 values with the inner two of each quad swapped: a quad's bytes 0 and 2 are one 16-bit half of a word of codes,
+  /// 1 and 3 the other.
+  static void prepare(const QuantizedInput& x, const Part& part, int64_t end, Buffer& buffer) {
+    int16_t* out = buffer.values;
+    for (int64_t r = part.row; r < end; ++r) {
+      const int64_t at = r * x.k_padded;
+      for (int64_t i = part.begin * kChunk; i < part.end * kChunk; i += 16, out += 16) {
+        Ints v = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x.first + at + i)));
+        if (x.two_pass) {
+          const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x.second + at + i));
+          v = _mm256_add_epi16(_mm256_mullo_epi16(v, _mm256_set1_epi16(254)), _mm256_cvtepi8_epi16(low));
+        }
+        v = _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(v, 0xd8), 0xd8);
+        _mm256_storeu_si256(reinterpret_cast<Ints*>(out), v);
+      }
+    }
+  }
+  static Row row(const QuantizedInput& /*x*/, const Buffer& buffer, int64_t /*row*/, int64_t in_batch, int64_t begin,
+                 int64_t end) {
+    return {buffer.values + (in_batch * (end - begin) - begin) * kChunk};
+  }
+
+  template <int bits, int rows>
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Row (&x)[rows],
+                                                   int64_t chunk) {
+    repeat<8>([&]<int quad>() __attribute__((always_inline)) {
+      const Line line = codes_of<bits, quad>(codes);
+      Ints even[2], odd[2];
+      repeat<2>([&]<int h>() __attribute__((always_inline)) {
+        even[h] = and_ints(line.half[h], splat_int(0x00ff00ff));
+        odd[h] = _mm256_srli_epi16(line.half[h], 8);
+      });
+      repeat<rows>([&]<int r>() __attribute__((always_inline)) {
+        const int16_t* at = x[r].x + chunk * kChunk + quad * 4;
+        const Ints x_even = splat_bytes(at), x_odd = splat_bytes(at + 2);
+        repeat<2>([&]<int h>() __attribute__((always_inline)) {
+          sums[r].half[h] = add_ints_here(sums[r].half[h], _mm256_madd_epi16(even[h], x_even));
+          sums[r].half[h] = add_ints_here(sums[r].half[h], _mm256_madd_epi16(odd[h], x_odd));
+        });
+      });
+    });
+  }
+  template <int half>
+  static Ints total(const Sums& sums) {
+    return sums.half[half];
+  }
+};
+
+template <int kWiden>
+struct Bytes {
+  static constexpr int kRows = 4;
+  struct Buffer {};
+  struct Row {
+    const int8_t* x;
+  };
+  struct Sums {
+    Ints half[2];
+  };
+
+  static void prepare(const QuantizedInput& /*x*/, const Part& /*part*/, int64_t /*end*/, Buffer& /*buffer*/) {}
+  static Row row(const QuantizedInput& x, const Buffer& /*buffer*/, int64_t row, int64_t /*in_batch*/,
+                 int64_t /*begin*/, int64_t /*end*/) {
+    return {x.first + row * x.k_padded};
+  }
+
+  template <int bits, int rows>
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Row (&x)[rows],
+                                                   int64_t chunk) {
+    Ints pairs[rows][2];
+    repeat<8>([&]<int quad>() __attribute__((always_inline)) {
+      const Line line = codes_of<bits, quad>(codes);
+      repeat<rows>([&]<int r>() __attribute__((always_inline)) {
+        const Ints in = splat_bytes(x[r].x + chunk * kChunk + quad * 4);
+        repeat<2>([&]<int h>() __attribute__((always_inline)) {
+          const Ints product = _mm256_maddubs_epi16(line.half[h], in);
+          pairs[r][h] = quad % kWiden == 0 ? product : _mm256_add_epi16(pairs[r][h], product);
+          __asm__("" : "+x"(pairs[r][h]));
+          if constexpr (quad % kWiden == kWiden - 1)
+            sums[r].half[h] = add_ints_here(sums[r].half[h], _mm256_madd_epi16(pairs[r][h], _mm256_set1_epi16(1)));
+        });
+      });
+    });
+  }
+  template <int half>
+  static Ints total(const Sums& sums) {
+    return sums.half[half];
+  }
+};
+
+template <int bits>
+void multiply_form(const Job& job) {
+  if (job.x.two_pass || bits == 8) return multiply<Words, bits>(job);
+  multiply<Bytes<bits <= 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1>, bits>(job);
+}
+
+}  // namespace
+}  // namespace cupel::kernels

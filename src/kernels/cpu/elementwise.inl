@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+//
+// Norm, activation, rotary embedding, Hadamard transform and conversion over Vec.
+
+namespace cupel::kernels {
+namespace {
+
+/// n rounded down to whole vectors.
+inline int64_t whole_vectors(int64_t n) { return n - n % kLanes; }
+
+void rms_norm(const float* x, const float* weight, float eps, float* out, int64_t n) {
+  const int64_t whole = whole_vectors(n), rest = n - whole;
+  SquareSum squares;
+  for (int64_t i = 0; i < whole; i += kLanes) squares.add(load(x + i));
+  squares.add(load_first(x + whole, rest));
+  const double mean = squares.total() / static_cast<double>(n);
+  const Vec inverse = splat(static_cast<float>(1.0 / square_root(mean + static_cast<double>(eps))));
+  for (int64_t i = 0; i < whole; i += kLanes) store(out + i, load(x + i) * inverse * load(weight + i));
+  store_first(out + whole, load_first(x + whole, rest) * inverse * load_first(weight + whole, rest), rest);
+}
+
+void silu_mul(float* a, const float* b, int64_t n) {
+  const auto silu = [](Vec v) { return v / (splat(1.0F) + exponential(zeros() - v)); };
+  const int64_t whole = whole_vectors(n), rest = n - whole;
+  for (int64_t i = 0; i < whole; i += kLanes) store(a + i, silu(load(a + i)) * load(b + i));
+  store_first(a + whole, silu(load_first(a + whole, rest)) * load_first(b + whole, rest), rest);
+}
+
+void rope(float* x, int64_t heads, int64_t head_dim, const float* cosine, const float* sine) {
+  const int64_t half = head_dim / 2, whole = whole_vectors(half), rest = half - whole;
+  for (int64_t h = 0; h < heads; ++h) {
+    float* low = x + h * head_dim;
+    float* high = low + half;
+    for (int64_t i = 0; i < whole; i += kLanes) {
+      const Vec a = load(low + i), b = load(high + i), c = load(cosine + i), s = load(sine + i);
+      store(low + i, a * c - b * s);
+      store(high + i, b * c + a * s);
+    }
+    const Vec a = load_first(low + whole, rest), b = load_first(high + whole, rest);
+    const Vec c = load_first(cosine + whole, rest), s = load_first(sine + whole, rest);
+    store_first(low + whole, a * c - b * s, rest);
+    store_first(high + whole, b * c + a * s, rest);
+  }
+}
+
+template <int distance>
+inline Vec butterfly(Vec v) {
+  const Vec other = swap_lanes<distance>(v);
+  return interleave<distance>(v + other, other - v);
+}
+
+/// The butterflies inside one vector.
+inline Vec butterflies(Vec v) {
+  v = butterfly<1>(v);
+  v = butterfly<2>(v);
+  v = butterfly<4>(v);
+  if constexpr (kLanes == 16) v = butterfly<8>(v);
+  return v;
+}
+
+/// Blocks narrower than a vector.
+void hadamard_narrow(float* x, int block, float scale) {
+  for (int distance = 1; distance < block; distance *= 2) {
+    for (int i = 0; i < block; ++i) {
+      if ((i & distance) != 0) continue;
+      const float a = x[i], b = x[i + distance];
+      x[i] = a + b;
+      x[i + distance] = a - b;
+    }
+  }
+  for (int i = 0; i < block; ++i) x[i] *= scale;
+}
+
+void hadamard(float* x, int block, float scale) {
+  if (block < kLanes) return hadamard_narrow(x, block, scale);
+  for (int i = 0; i < block; i += kLanes) store(x + i, butterflies(load(x + i)));
+  for (int distance = kLanes; distance < block; distance *= 2) {
+    for (int from = 0; from < block; from += 2 * distance) {
+      for (int i = from; i < from + distance; i += kLanes) {
+        const Vec a = load(x + i), b = load(x + i + distance);
+        store(x + i, a + b);
+        store(x + i + distance, a - b);
+      }
+    }
+  }
+  for (int i = 0; i < block; i += kLanes) store(x + i, load(x + i) * splat(scale));
+}
+
+void transform(float* x, int64_t n, int block, const int8_t* signs, const float* scale) {
+  const int64_t whole = whole_vectors(n);
+  if (scale != nullptr) {
+    for (int64_t i = 0; i < whole; i += kLanes) store(x + i, load(x + i) * load(scale + i));
+    for (int64_t i = whole; i < n; ++i) x[i] *= scale[i];
+  }
+  if (signs != nullptr) {
+    for (int64_t i = 0; i < whole; i += kLanes) store(x + i, load(x + i) * load_signs(signs + i));
+    for (int64_t i = whole; i < n; ++i) x[i] *= static_cast<float>(signs[i]);
+  }
+  if (block <= 1) return;
+  const auto norm = static_cast<float>(1.0 / square_root(static_cast<double>(block)));
+  for (int64_t i = 0; i + block <= n; i += block) hadamard(x + i, block, norm);
+}
+
+void to_f16(const float* x, uint16_t* out, int64_t n) {
+  const int64_t whole = whole_vectors(n);
+  for (int64_t i = 0; i < whole; i += kLanes) store_f16(out + i, load(x + i));
+  if (whole == n) return;
+  uint16_t rest[kLanes];
+  store_f16(rest, load_first(x + whole, n - whole));
+  for (int64_t i = whole; i < n; ++i) out[i] = rest[i - whole];
+}
+
+}  // namespace
+}  // namespace cupel::kernels

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+//
+// Linear layers by the letter of their definitions: the canonical sum (cpu.h) for packed codes, a plain sum for dense
+// weights. Everything that other levels do must give the bits of uniform().
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/cpu/levels.h"
+
+namespace cupel::kernels::scalar {
+namespace {
+
+constexpr int kStripe = 16;
+constexpr int kChunk = 32;
+constexpr int64_t kSegment = 1024;
+
+/// ORs one field of a chunk's codes into `codes` at bit `shift`; `lines` are the field's lines of the whole stripe.
+template <int width>
+void unpack_field(const uint8_t* lines, int row, int shift, uint8_t* codes) {
+  constexpr int kPerLine = kChunk / width, kMask = (1 << width) - 1;
+  for (int line = 0; line < width; ++line)
+    for (int s = 0; s < 8 / width; ++s)
+      for (int b = 0; b < 4; ++b)
+        codes[line * kPerLine + 4 * s + b] |= static_cast<uint8_t>(
+            ((lines[line * 64 + row * 4 + b] >> (s * width)) & kMask) << shift);
+}
+
+/// The codes of one row of a stripe, all chunks.
+void unpack_row(const UniformMatrix& w, int64_t stripe, int row, int64_t chunks, uint8_t* codes) {
+  std::fill_n(codes, chunks * kChunk, uint8_t{0});
+  const uint8_t* lines = w.codes + stripe * chunks * w.bits * 64;
+  for (int64_t c = 0; c < chunks; ++c, codes += kChunk, lines += w.bits * 64) {
+    const uint8_t* field = lines;
+    int shift = 0;
+    for (int width = 8; width > 0; width /= 2) {
+      if ((w.bits & width) == 0) continue;
+      if (width == 8) unpack_field<8>(field, row, shift, codes);
+      if (width == 4) unpack_field<4>(field, row, shift, codes);
+      if (width == 2) unpack_field<2>(field, row, shift, codes);
+      if (width == 1) unpack_field<1>(field, row, shift, codes);
+      field += width * 64;
+      shift += width;
+    }
+  }
+}
+
+int32_t product(const uint8_t* codes, const int8_t* x, int64_t n) {
+  int32_t sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += codes[i] * x[i];
+  return sum;
+}
+
+/// One output for row r of x; `codes` are those of the output's row.
+float dot(const UniformMatrix& w, const QuantizedInput& x, int64_t r, int64_t stripe, int row, const uint8_t* codes) {
+  const int64_t blocks = x.blocks(), groups = (w.cols + w.group - 1) / w.group;
+  const int64_t segment = std::max(kSegment, w.group);
+  float total = 0.0F, sum = 0.0F;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t begin = b * x.block, n = std::min<int64_t>(x.block, w.cols - begin);
+    if (begin % segment == 0 && begin > 0) {
+      total += sum;
+      sum = 0.0F;
+    }
+    int32_t isum = product(codes + begin, x.first + r * x.k_padded + begin, n);
+    if (x.two_pass) isum = 254 * isum + product(codes + begin, x.second + r * x.k_padded + begin, n);
+    const int64_t at = (stripe * groups + begin / w.group) * kStripe + row;
+    const int32_t zero = w.zeros != nullptr ? w.zeros[at] : 1 << (w.bits - 1);
+    const float scale = format::f16_to_f32(w.scales[at]) * x.scales[r * blocks + b];
+    sum = std::fma(scale, static_cast<float>(isum - zero * x.sums[r * blocks + b]), sum);
+  }
+  return total + sum;
+}
+
+float element(const DenseMatrix& w, int64_t at) {
+  switch (w.type) {
+    case format::ElementType::f16: return format::f16_to_f32(static_cast<const uint16_t*>(w.values)[at]);
+    case format::ElementType::bf16: return format::bf16_to_f32(static_cast<const uint16_t*>(w.values)[at]);
+    default: return static_cast<const float*>(w.values)[at];
+  }
+}
+
+}  // namespace
+
+void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy, int64_t stripe_begin,
+             int64_t stripe_end) {
+  std::vector<uint8_t> codes(static_cast<std::size_t>(x.k_padded));
+  for (int64_t o = stripe_begin * kStripe; o < std::min(stripe_end * kStripe, w.rows); ++o) {
+    const int64_t stripe = o / kStripe;
+    const int row = static_cast<int>(o % kStripe);
+    unpack_row(w, stripe, row, x.k_padded / kChunk, codes.data());
+    for (int64_t r = 0; r < x.m; ++r) y[r * ldy + o] = dot(w, x, r, stripe, row, codes.data());
+  }
+}
+
+void dense(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, int64_t row_begin,
+           int64_t row_end) {
+  // Eight running sums: faster than one, and closer to the exact sum.
+  constexpr int kSums = 8;
+  for (int64_t o = row_begin; o < row_end; ++o) {
+    for (int64_t r = 0; r < m; ++r) {
+      float sums[kSums] = {};
+      for (int64_t i = 0; i < w.cols; ++i) sums[i % kSums] += element(w, o * w.cols + i) * x[r * ldx + i];
+      y[r * ldy + o] = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+    }
+  }
+}
+
+}  // namespace cupel::kernels::scalar

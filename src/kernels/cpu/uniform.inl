@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+//
+// Packed uniform matrices: the canonical sum of cpu.h over Ints. A line is 64 bytes, 16 outputs x 4 codes; a quad is the
+// line of codes of 4 successive inputs, 8 quads make a chunk. One row of x takes the codes straight from their packed
+// lines; several rows share a panel, one stripe of 1024 inputs unpacked to bytes (16 KiB, in the first-level cache).
+//
+// A level brings its forms, the ways to multiply codes with a chunk of x for several rows:
+//   Buffer, prepare(), row()   what the form makes of the input once for all stripes, and where a row of it begins
+//   Sums                       integer sums of one row and 16 outputs over a block
+//   chunk<bits, rows>()        adds one chunk;  total<half>()  the block's integer sum
+
+namespace cupel::kernels {
+namespace {
+
+constexpr int kHalves = 16 / kLanes;   // vectors of 16 outputs
+constexpr int64_t kChunk = 32;
+constexpr int64_t kSegmentChunks = 32;
+constexpr int64_t kBatchRows = 32;     // rows of x that are prepared together
+constexpr int64_t kBufferInputs = kBatchRows * kSegmentChunks * kChunk;
+
+struct Line {
+  Ints half[kHalves];
+};
+struct Sums16 {
+  Vec half[kHalves];
+};
+
+inline Line load_line(const uint8_t* p) {
+  Line line;
+  for (int h = 0; h < kHalves; ++h) line.half[h] = load_ints(p + h * 4 * kLanes);
+  return line;
+}
+
+/// ORs the quad's part of one field into `line`. The field's codes of `width` bits go to bit `shift` of each byte.
+template <int width, int shift, int quad>
+inline void add_field(const uint8_t* field, Line& line) {
+  constexpr int kPerLine = 8 / width, kRight = quad % kPerLine * width - shift;
+  constexpr int kMask = ((1 << width) - 1) << shift;
+  const Ints mask = splat_int(kMask * 0x01010101);
+  const Line packed = load_line(field + quad / kPerLine * 64);
+  for (int h = 0; h < kHalves; ++h)
+    line.half[h] = or_ints(line.half[h], and_ints(shift_right16<kRight>(packed.half[h]), mask));
+}
+
+/// The codes of a quad from a packed chunk.
+template <int bits, int quad>
+inline Line codes_of(const uint8_t* chunk) {
+  if constexpr (bits == 8) return load_line(chunk + quad * 64);
+  Line line;
+  for (Ints& half : line.half) half = splat_int(0);
+  if constexpr ((bits & 4) != 0) add_field<4, 0, quad>(chunk, line);
+  if constexpr ((bits & 2) != 0) add_field<2, bits & 4, quad>(chunk + (bits & 4) * 64, line);
+  if constexpr ((bits & 1) != 0) add_field<1, bits & 6, quad>(chunk + (bits & 6) * 64, line);
+  return line;
+}
+
+/// body<0>() to body<n - 1>(): an unrolled loop whose index is a constant, so that arrays indexed by it are registers.
+template <int n, class Body>
+inline __attribute__((always_inline)) void repeat(Body body) {
+  if constexpr (n > 0) {
+    repeat<n - 1>(body);
+    body.template operator()<n - 1>();
+  }
+}
+
+/// Packed chunks to a panel of bytes.
+template <int bits>
+void unpack_panel(const uint8_t* packed, int64_t chunks, uint8_t* panel) {
+  for (int64_t c = 0; c < chunks; ++c, packed += bits * 64, panel += 8 * 64) {
+    repeat<8>([&]<int quad>() __attribute__((always_inline)) {
+      const Line line = codes_of<bits, quad>(packed);
+      for (int h = 0; h < kHalves; ++h) store_ints(panel + quad * 64 + h * 4 * kLanes, line.half[h]);
+    });
+  }
+}
+
+/// One call of the kernel.
+struct Job {
+  const UniformMatrix& w;
+  const QuantizedInput& x;
+  float* y;
+  int64_t ldy, stripe_begin, stripe_end;
+  int64_t chunks, groups, blocks, block_chunks;
+  int64_t group_blocks;   ///< activation blocks per group
+  bool long_segment;      ///< a group longer than 1024: the whole row is one segment
+};
+
+/// Chunks [begin, end) of a job, and the rows of x from `row` on.
+struct Part {
+  int64_t begin, end, row;
+};
+
+/// Adds up to 1024 inputs, [begin, end) in chunks, to the running sums of a segment.
+template <class Form, int bits, int rows>
+__attribute__((noinline)) void add_run(const Job& job, int64_t stripe, const uint8_t* codes, const Part& part,
+                                       const typename Form::Row (&x)[rows], Sums16 (&sums)[rows]) {
+  int64_t block = part.begin / job.block_chunks, in_group = 0;
+  int64_t group = (stripe * job.groups + part.begin * kChunk / job.w.group) * 16;
+  const float* x_scales = job.x.scales + part.row * job.blocks;
+  const int32_t* x_sums = job.x.sums + part.row * job.blocks;
+  for (int64_t chunk = part.begin; chunk < part.end; ++block) {
+    typename Form::Sums products[rows] = {};
+    const int64_t last = chunk + job.block_chunks < part.end ? chunk + job.block_chunks : part.end;
+    for (; chunk < last; ++chunk, codes += bits * 64) Form::template chunk<bits, rows>(products, codes, x, chunk);
+    repeat<kHalves>([&]<int h>() __attribute__((always_inline)) {
+      const Vec scale = load_f16(job.w.scales + group + h * kLanes);
+      const Ints zero = job.w.zeros != nullptr ? load_bytes(job.w.zeros + group + h * kLanes)
+                                               : splat_int(1 << (job.w.bits - 1));
+      repeat<rows>([&]<int r>() __attribute__((always_inline)) {
+        const Ints offset = mul_ints(zero, splat_int(x_sums[r * job.blocks + block]));
+        const Vec product = to_floats(sub_ints(Form::template total<h>(products[r]), offset));
+        sums[r].half[h] = fma(scale * splat(x_scales[r * job.blocks + block]), product, sums[r].half[h]);
+      });
+    });
+    if (++in_group == job.group_blocks) {
+      in_group = 0;
+      group += 16;
+    }
+  }
+}
+
+/// The outputs of a stripe that exist, and where they lie for one row.
+struct Outputs {
+  float* y;
+  int64_t count;
+  Sums16 load() const {
+    Sums16 out;
+    for (int h = 0; h < kHalves; ++h)
+      out.half[h] = count == 16 ? kernels::load(y + h * kLanes) : load_first(y + h * kLanes, count - h * kLanes);
+    return out;
+  }
+  void store(const Sums16& in) const {
+    for (int h = 0; h < kHalves; ++h)
+      count == 16 ? kernels::store(y + h * kLanes, in.half[h])
+                  : store_first(y + h * kLanes, in.half[h], count - h * kLanes);
+  }
+};
+
+/// A part of one stripe for `rows` rows of x; y carries the sum from part to part.
+template <class Form, int bits, int rows>
+void stripe_part(const Job& job, int64_t stripe, const uint8_t* codes, const Part& part,
+                 const typename Form::Buffer& buffer, int64_t batch_row) {
+  const int64_t left = job.w.rows - stripe * 16;
+  float* y = job.y + part.row * job.ldy + stripe * 16;
+  typename Form::Row x[rows];
+  Sums16 total[rows], sums[rows];
+  for (int r = 0; r < rows; ++r) {
+    x[r] = Form::row(job.x, buffer, part.row + r, part.row + r - batch_row, part.begin, part.end);
+    for (int h = 0; h < kHalves; ++h) total[r].half[h] = sums[r].half[h] = zeros();
+    if (part.begin > 0) (job.long_segment ? sums : total)[r] = Outputs{y + r * job.ldy, left < 16 ? left : 16}.load();
+  }
+  for (int64_t c = part.begin; c < part.end; c += kSegmentChunks, codes += kSegmentChunks * bits * 64) {
+    const Part run{c, c + kSegmentChunks < part.end ? c + kSegmentChunks : part.end, part.row};
+    add_run<Form, bits, rows>(job, stripe, codes, run, x, sums);
+    if (job.long_segment && run.end < job.chunks) continue;
+    for (int r = 0; r < rows; ++r) {
+      for (int h = 0; h < kHalves; ++h) {
+        total[r].half[h] = total[r].half[h] + sums[r].half[h];
+        sums[r].half[h] = zeros();
+      }
+    }
+  }
+  const bool carry_sum = job.long_segment && part.end < job.chunks;
+  for (int r = 0; r < rows; ++r)
+    Outputs{y + r * job.ldy, left < 16 ? left : 16}.store(carry_sum ? sums[r] : total[r]);
+}
+
+/// Rows [part.row, end) by tiles of Form::kRows, then one tile of what is left.
+template <class Form, int rows>
+void panel_rows(const Job& job, int64_t stripe, const uint8_t* panel, Part part, int64_t end,
+                const typename Form::Buffer& buffer, int64_t batch_row) {
+  for (; part.row + rows <= end; part.row += rows)
+    stripe_part<Form, 8, rows>(job, stripe, panel, part, buffer, batch_row);
+  if constexpr (rows > 1)
+    if (part.row < end) panel_rows<Form, rows - 1>(job, stripe, panel, part, end, buffer, batch_row);
+}
+
+template <class Form, int bits>
+void multiply(const Job& job) {
+  alignas(64) typename Form::Buffer buffer;
+  alignas(64) uint8_t panel[kSegmentChunks * 8 * 64];
+  const bool single = job.x.m == 1;
+  const int64_t step = single ? kBufferInputs / kChunk : kSegmentChunks;
+  for (int64_t c = 0; c < job.chunks; c += step) {
+    const int64_t last = c + step < job.chunks ? c + step : job.chunks;
+    for (int64_t row = 0; row < job.x.m; row += kBatchRows) {
+      const Part part{c, last, row};
+      const int64_t end = row + kBatchRows < job.x.m ? row + kBatchRows : job.x.m;
+      Form::prepare(job.x, part, end, buffer);
+      for (int64_t stripe = job.stripe_begin; stripe < job.stripe_end; ++stripe) {
+        const uint8_t* codes = job.w.codes + (stripe * job.chunks + c) * bits * 64;
+        if (single) {
+          stripe_part<Form, bits, 1>(job, stripe, codes, part, buffer, row);
+        } else if constexpr (bits == 8) {
+          panel_rows<Form, Form::kRows>(job, stripe, codes, part, end, buffer, row);
+        } else {
+          unpack_panel<bits>(codes, last - c, panel);
+          panel_rows<Form, Form::kRows>(job, stripe, panel, part, end, buffer, row);
+        }
+      }
+    }
+  }
+}
+
+/// Picks the form; the level defines it.
+template <int bits>
+void multiply_form(const Job& job);
+
+void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy, int64_t stripe_begin,
+             int64_t stripe_end) {
+  const Job job{.w = w,
+                .x = x,
+                .y = y,
+                .ldy = ldy,
+                .stripe_begin = stripe_begin,
+                .stripe_end = stripe_end,
+                .chunks = x.k_padded / kChunk,
+                .groups = (w.cols + w.group - 1) / w.group,
+                .blocks = (x.k + x.block - 1) / x.block,
+                .block_chunks = x.block / kChunk,
+                .group_blocks = (w.group + x.block - 1) / x.block,
+                .long_segment = w.group > kSegmentChunks * kChunk};
+  switch (w.bits) {
+    case 2: return multiply_form<2>(job);
+    case 3: return multiply_form<3>(job);
+    case 4: return multiply_form<4>(job);
+    case 5: return multiply_form<5>(job);
+    case 6: return multiply_form<6>(job);
+    case 7: return multiply_form<7>(job);
+    default: return multiply_form<8>(job);
+  }
+}
+
+}  // namespace
+}  // namespace cupel::kernels

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "format/weight_code.h"
+#include "kernels/cpu.h"
+#include "kernels/linear.h"
+#include "runtime/buffer.h"
+#include "runtime/thread_pool.h"
+
+namespace cupel::runtime {
+
+/// A layer and where its outputs go: y [m, rows].
+struct LinearOutput {
+  const kernels::Linear* linear;
+  float* y;
+};
+
+/// Runs linear layers that share their input: the input is transformed once, and quantized once for each form that the
+/// layers ask for, however many they are. Owns the quantized rows.
+class LinearStep {
+ public:
+  LinearStep(const kernels::CpuKernels& cpu, ThreadPool& pool, bool two_pass)
+      : cpu_(cpu), pool_(pool), two_pass_(two_pass) {}
+
+  /// `produce(row)` first writes row `row` of x [m, k], where k is the layers' width; rows are produced in parallel. x
+  /// holds the transformed rows afterwards.
+  void run(float* x, int64_t m, const format::InputTransform& transform, std::span<const LinearOutput> outputs,
+           const std::function<void(int64_t row)>& produce);
+
+ private:
+  struct Quantized {
+    kernels::QuantizedInput input;
+    bool used = false;
+    Buffer<int8_t> first, second;
+    Buffer<float> scales;
+    Buffer<int32_t> sums;
+  };
+  Quantized& quantized(int block);
+  void prepare(std::span<const LinearOutput> outputs, int64_t m);
+  void multiply(const float* x, int64_t m, std::span<const LinearOutput> outputs);
+
+  const kernels::CpuKernels& cpu_;
+  ThreadPool& pool_;
+  bool two_pass_;
+  std::vector<std::unique_ptr<Quantized>> forms_;   // one per block width that was ever asked for
+};
+
+/// Rows or units that make a piece worth handing to a thread, when one takes `work` multiplications.
+int64_t grain_of(int64_t work);
+
+}  // namespace cupel::runtime

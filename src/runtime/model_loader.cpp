@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "runtime/model_loader.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/threads.h"
+#include "format/layouts/dense.h"
+#include "runtime/thread_pool.h"
+
+namespace cupel::runtime {
+namespace {
+
+using format::ArtifactTensor;
+using format::Role;
+
+bool same_transform(const format::InputTransform& a, const format::InputTransform& b) {
+  return a.hadamard == b.hadamard && a.scale == b.scale && a.signs == b.signs;
+}
+
+}  // namespace
+
+ModelLoader::ModelLoader(const std::string& path, const LoadOptions& options) : model_(new Model) {
+  CUPEL_CHECK(options.device == kernels::Device::cpu, environment,
+              "this runtime computes on the CPU only; choose --device cpu");
+  model_->path_ = path;
+  model_->options_ = options;
+  model_->cpu_ = &kernels::cpu_kernels(options.isa);
+}
+
+std::shared_ptr<const Model> ModelLoader::load() {
+  if (model_->path_.ends_with(".cupel") || format::is_artifact(model_->path_)) {
+    map();
+  } else {
+    convert();
+  }
+  prepare();
+  return model_;
+}
+
+void ModelLoader::map() {
+  model_->artifact_ = format::Artifact::open(model_->path_);
+  model_->config_ = model_->artifact_->config();
+  model_->file_bytes_ = model_->artifact_->file_bytes();
+}
+
+void ModelLoader::convert() {
+  const auto checkpoint = format::Checkpoint::open(model_->path_);
+  model_->config_ = checkpoint->config();
+  model_->tokenizer_json_ = checkpoint->tokenizer_json();
+  model_->file_bytes_ = checkpoint->file_bytes();
+  for (const auto& note : checkpoint->notes()) log::warn("runtime", note);
+  double bytes = 0;
+  for (const auto& w : checkpoint->weights()) {
+    ArtifactTensor tensor;
+    tensor.name = w.name;
+    tensor.id = w.id;
+    tensor.rows = w.shape.size() == 1 ? 1 : w.shape[0];
+    tensor.cols = w.shape.back();
+    tensor.bytes = 4 * tensor.rows * tensor.cols;
+    bytes += static_cast<double>(tensor.bytes);
+    model_->converted_.push_back(std::move(tensor));
+  }
+  log::info("runtime", cat(model_->path_, " (", checkpoint->kind(), ", ",
+                           human_bytes(static_cast<double>(checkpoint->file_bytes())),
+                           ") is converted to float32: ", human_bytes(bytes),
+                           " of memory; an exported .cupel file is mapped as it is"));
+  const auto count = static_cast<int64_t>(model_->converted_.size());
+  model_->converted_values_.resize(model_->converted_.size());
+  ThreadPool(usable_processors()).for_range(count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) convert_weight(*checkpoint, static_cast<std::size_t>(i));
+  });
+}
+
+void ModelLoader::convert_weight(const format::Checkpoint& checkpoint, std::size_t index) {
+  static const auto kLayout = std::make_shared<const format::DenseLayout>(format::DenseParams{});
+  ArtifactTensor& tensor = model_->converted_[index];
+  const auto count = static_cast<std::size_t>(tensor.rows * tensor.cols);
+  auto& values = model_->converted_values_[index];
+  values = std::make_unique_for_overwrite<float[]>(count);
+  checkpoint.read(tensor.name, {values.get(), count});
+  tensor.layout = kLayout;
+  const auto spec = kLayout->plane_specs(tensor.rows, tensor.cols).at(0);
+  tensor.planes[spec.name] = {spec.type, spec.shape, std::as_bytes(std::span(values.get(), count))};
+}
+
+const std::vector<ArtifactTensor>& ModelLoader::tensors() const {
+  return model_->artifact_ ? model_->artifact_->tensors() : model_->converted_;
+}
+
+const ArtifactTensor* ModelLoader::find(format::WeightId id) const {
+  const auto& all = tensors();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const ArtifactTensor& t) { return t.id == id; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+const ArtifactTensor& ModelLoader::weight(Role role, int l) {
+  const ArtifactTensor* tensor = find({role, l});
+  const auto& config = model_->config_;
+  CUPEL_CHECK(tensor, data, "the model has no ", format::canonical_name(config.architecture(), {role, l}));
+  const auto shape = config.shape_of(role);
+  const int64_t rows = shape.size() == 1 ? 1 : shape[0], cols = shape.back();
+  CUPEL_CHECK(tensor->rows == rows && tensor->cols == cols, data, tensor->name, ": shape ", list_text(shape),
+              " expected from the configuration, ", tensor->rows, " x ", tensor->cols, " found");
+  return *tensor;
+}
+
+std::vector<float> ModelLoader::vector(Role role, int l) {
+  const ArtifactTensor& tensor = weight(role, l);
+  std::vector<float> values(static_cast<std::size_t>(tensor.cols));
+  tensor.layout->unpack(tensor.planes, 1, tensor.cols, 0, 1, values);
+  model_->streamed_bytes_ += tensor.bytes;
+  return values;
+}
+
+kernels::Linear ModelLoader::matrix(const ArtifactTensor& tensor) {
+  const auto& options = model_->options_;
+  model_->streamed_bytes_ += tensor.bytes;
+  return in_frame("preparing " + tensor.name, [&] {
+    return kernels::prepare_linear(tensor, options.device, options.isa, options.activations == Activations::int8);
+  });
+}
+
+const format::InputTransform* ModelLoader::shared_input(int l, std::initializer_list<Role> roles) {
+  const ArtifactTensor& first = weight(*roles.begin(), l);
+  for (const Role role : roles) {
+    const ArtifactTensor& other = weight(role, l);
+    CUPEL_CHECK(same_transform(first.input, other.input), data, other.name, ": an input transform equal to that of ",
+                first.name, " expected, because both read the same input; another one found");
+  }
+  return &first.input;
+}
+
+Model::Layer ModelLoader::layer(int l) {
+  Model::Layer layer;
+  layer.attention_norm = vector(Role::attention_norm, l);
+  layer.mlp_norm = vector(Role::mlp_norm, l);
+  layer.attention_in = shared_input(l, {Role::query, Role::key, Role::value});
+  layer.output_in = shared_input(l, {Role::output});
+  layer.mlp_in = shared_input(l, {Role::gate, Role::up});
+  layer.down_in = shared_input(l, {Role::down});
+  layer.query = matrix(weight(Role::query, l));
+  layer.key = matrix(weight(Role::key, l));
+  layer.value = matrix(weight(Role::value, l));
+  layer.output = matrix(weight(Role::output, l));
+  layer.gate = matrix(weight(Role::gate, l));
+  layer.up = matrix(weight(Role::up, l));
+  layer.down = matrix(weight(Role::down, l));
+  return layer;
+}
+
+void ModelLoader::prepare() {
+  const auto& config = model_->config_;
+  model_->layers_.reserve(static_cast<std::size_t>(config.layers));
+  for (int l = 0; l < config.layers; ++l) model_->layers_.push_back(layer(l));
+  model_->final_norm_ = vector(Role::final_norm);
+  model_->embedding_ = &weight(Role::embedding);
+  const ArtifactTensor& head = config.tied_head ? *model_->embedding_ : weight(Role::head);
+  model_->head_ = matrix(head);
+  model_->head_in_ = &head.input;
+  model_->streamed_bytes_ += model_->embedding_->bytes / std::max<int64_t>(1, config.vocab);
+}
+
+}  // namespace cupel::runtime

@@ -1,0 +1,3 @@
+cupel_test(export_artifact_test
+  SOURCES artifact_writer_test.cpp h5_test.cpp
+  LINK cupel::export cupel::h5 cupel::format LABELS unit)

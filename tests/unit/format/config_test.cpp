@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "files_util.h"
+#include "format/architecture.h"
+
+namespace cupel::format {
+namespace {
+
+using Json = nlohmann::json;
+using test::expect_error;
+
+Json base() {
+  return Json{{"model_type", "llama"},        {"hidden_size", 64},         {"num_hidden_layers", 2},
+              {"num_attention_heads", 4},     {"num_key_value_heads", 2},  {"vocab_size", 100},
+              {"intermediate_size", 96},      {"rms_norm_eps", 1e-5},      {"rope_theta", 5e5},
+              {"max_position_embeddings", 128}};
+}
+Json with(const Json& more) {
+  Json json = base();
+  json.update(more);
+  return json;
+}
+ModelConfig read(const Json& json, std::vector<std::string>* notes = nullptr) {
+  return config_from_json(json.dump(), notes);
+}
+
+TEST(Config, Fields) {
+  const ModelConfig c = read(base());
+  EXPECT_EQ(c.family, "llama");
+  EXPECT_EQ(c.head_dim, 16);
+  EXPECT_EQ(c.kv_heads, 2);
+  EXPECT_EQ(c.rope.theta, 5e5);
+  EXPECT_FALSE(c.tied_head);
+  EXPECT_EQ(c.shape_of(Role::key), (std::vector<int64_t>{32, 64}));
+  EXPECT_EQ(c.shape_of(Role::down), (std::vector<int64_t>{64, 96}));
+  EXPECT_EQ(read(with({{"head_dim", 32}})).shape_of(Role::output), (std::vector<int64_t>{64, 128}));
+}
+
+TEST(Config, RopeSpellings) {
+  const Json scaling = {{"rope_type", "llama3"},       {"factor", 8.0},
+                        {"low_freq_factor", 1.0},      {"high_freq_factor", 4.0},
+                        {"original_max_position_embeddings", 16}};
+  const ModelConfig v4 = read(with({{"rope_scaling", scaling}}));
+  Json v5 = scaling;
+  v5["rope_theta"] = 5e5;
+  Json json = with({{"rope_parameters", v5}});
+  json.erase("rope_theta");
+  const ModelConfig c = read(json);
+  EXPECT_EQ(c.rope.type, "llama3");
+  EXPECT_EQ(rope_frequencies(c.rope, 16), rope_frequencies(v4.rope, 16));
+  EXPECT_EQ(read(with({{"rope_scaling", {{"type", "linear"}, {"factor", 4}}}})).rope.factor, 4);
+  expect_error(Fault::data, "'yarn'",
+               [] { read(with({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}}}})); });
+  expect_error(Fault::data, "'factor'", [] { read(with({{"rope_scaling", {{"type", "linear"}}}})); });
+}
+
+TEST(Config, RopeFrequencies) {
+  Rope rope{.type = "llama3", .theta = 10000, .factor = 8, .low_freq_factor = 1,
+            .high_freq_factor = 4, .original_positions = 64};
+  const auto f = rope_frequencies(rope, 8);
+  EXPECT_EQ(f[0], 1.0);                            // wavelength 6.3: kept
+  EXPECT_DOUBLE_EQ(f[2], 0.01 / 8);                // 628: divided
+  const double wavelength = 2 * std::numbers::pi * 10, smooth = (64 / wavelength - 1) / 3;
+  EXPECT_DOUBLE_EQ(f[1], (1 - smooth) * 0.1 / 8 + smooth * 0.1);
+  rope.type = "linear";
+  EXPECT_DOUBLE_EQ(rope_frequencies(rope, 8)[1], 0.1 / 8);
+}
+
+TEST(Config, EveryKeyIsUsedHarmlessOrReported) {
+  std::vector<std::string> notes;
+  read(with({{"use_cache", true}, {"some_colour", "red"}, {"sliding_window", nullptr}}), &notes);
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(cat(notes[0], notes[1]).find("some_colour"), std::string::npos);
+  for (const Json& bad : {Json{{"attention_bias", true}}, Json{{"sliding_window", 4096}},
+                          Json{{"embedding_multiplier", 12.0}}, Json{{"hidden_act", "gelu"}},
+                          Json{{"quantization_config", {{"bits", 4}}}}, Json{{"mlp_bias", true}}})
+    expect_error(Fault::data, bad.begin().key(), [&] { read(with(bad)); });
+}
+
+TEST(Config, BadValues) {
+  for (const Json& bad : {Json{{"hidden_size", 0}}, Json{{"vocab_size", "x"}},
+                          Json{{"num_key_value_heads", 3}}, Json{{"rms_norm_eps", 0}},
+                          Json{{"hidden_size", 1e30}}, Json{{"model_type", "mamba"}},
+                          Json{{"num_hidden_layers", 2.5}}, Json{{"head_dim", 15}}})
+    expect_error(Fault::data, "", [&] { read(with(bad)); });
+  expect_error(Fault::data, "not valid JSON", [] { config_from_json("{"); });
+  expect_error(Fault::data, "not an object", [] { config_from_json("[1]"); });
+}
+
+TEST(Config, PythonNumbers) {
+  std::string text = base().dump();
+  text.insert(1, "\"x\": NaN, \"y\": \"NaN \\\" Infinity\", \"z\": [-Infinity],"
+                 "\"model_max_length\": 1000000000000000019884624838656,");
+  EXPECT_EQ(config_from_json(text).hidden, 64);
+}
+
+TEST(Config, WriteAndPatch) {
+  ModelConfig c = read(with({{"rope_scaling", {{"type", "linear"}, {"factor", 4}}}}));
+  const ModelConfig again = config_from_json(config_to_json(c));
+  EXPECT_EQ(again.rope.factor, 4);
+  EXPECT_EQ(again.intermediate, 96);
+  c.layers = 1;
+  c.intermediate = 80;
+  const Json original = with({{"dtype", "bfloat16"},
+                              {"eos_token_id", {1, 2}},
+                              {"layer_types", {"full_attention", "full_attention"}}});
+  c.rope = read(original).rope;
+  const auto patched = Json::parse(config_to_json(c, original.dump()));
+  EXPECT_EQ(patched["dtype"], "bfloat16");
+  EXPECT_EQ(patched["eos_token_id"], Json({1, 2}));
+  EXPECT_EQ(patched["num_hidden_layers"], 1);
+  EXPECT_EQ(patched["layer_types"].size(), 1u);
+  EXPECT_FALSE(patched.contains("rope_scaling"));
+  EXPECT_EQ(read(patched).intermediate, 80);
+}
+
+TEST(Architecture, NamesGoBothWays) {
+  const Architecture& a = architecture_of_family("llama");
+  for (const WeightId id : weight_ids(a, 12, false)) {
+    EXPECT_EQ(id_of_canonical(a, canonical_name(a, id)), id);
+    EXPECT_EQ(id_of_gguf(a, gguf_name(a, id)), id);
+  }
+  EXPECT_EQ(canonical_name(a, {Role::up, 3}), "model.layers.3.mlp.up_proj.weight");
+  EXPECT_EQ(gguf_name(a, {Role::up, 3}), "blk.3.ffn_up.weight");
+  EXPECT_FALSE(id_of_gguf(a, "blk.x.ffn_up.weight"));
+  EXPECT_FALSE(id_of_gguf(a, "blk.03.ffn_up.weight"));
+  EXPECT_FALSE(id_of_canonical(a, "model.layers.99999999999.mlp.up_proj.weight"));
+  EXPECT_EQ(weight_ids(a, 2, true).size(), 2u * 9 + 2);
+}
+
+}  // namespace
+}  // namespace cupel::format
