@@ -14,7 +14,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
 #include "distill/rollout.h"
 
 namespace cupel::distill {

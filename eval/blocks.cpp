@@ -12,9 +12,13 @@ namespace {
 
 using Tokens = std::vector<text::Token>;
 
-void check_count(std::size_t tokens, int64_t length, const std::string& name) {
-  CUPEL_CHECK(static_cast<int64_t>(tokens) >= length, user, "'", name, "' has ", tokens, " tokens, less than one block of ",
-              length, "; use a smaller --length or more text");
+void check_options(const PerplexityOptions& options, int64_t limit) {
+  const int64_t shortest = options.protocol == Protocol::words ? 1 : options.protocol == Protocol::gptq ? 2 : 3;
+  CUPEL_CHECK(options.length >= shortest, user, "a block of ", options.length, " tokens leaves nothing to score; the protocol '",
+              protocol_name(options.protocol), "' needs at least ", shortest);
+  CUPEL_CHECK(options.length <= limit, user, "blocks of ", options.length, " tokens are longer than the model's ", limit,
+              " positions");
+  CUPEL_CHECK(options.blocks >= 0, user, "the number of blocks must be 0 (all) or more, not ", options.blocks);
 }
 
 /// How many blocks to take of `there`.
@@ -23,13 +27,16 @@ int64_t block_count(int64_t there, int64_t wanted, const std::string& name) {
   return wanted > 0 ? wanted : there;
 }
 
-std::vector<Block> cut(const Tokens& ids, int64_t length, int64_t count, int64_t from) {
+/// Blocks of `length`, the tail dropped; predictions from position `from` count.
+std::vector<Block> cut(const Tokens& ids, const PerplexityOptions& options, int64_t from, const std::string& name) {
+  const int64_t length = options.length, there = static_cast<int64_t>(ids.size()) / length;
+  CUPEL_CHECK(there > 0, user, "'", name, "' has ", ids.size(), " tokens, less than one block of ", length,
+              "; use a smaller --length or more text");
   std::vector<Block> out;
-  for (int64_t b = 0; b < count; ++b) {
-    Block block{Tokens(ids.begin() + b * length, ids.begin() + (b + 1) * length), from, {}};
-    // The last position predicts a token outside the block: it is not scored.
-    block.targets.assign(block.ids.begin() + from + 1, block.ids.end());
-    out.push_back(std::move(block));
+  for (int64_t b = 0, count = block_count(there, options.blocks, name); b < count; ++b) {
+    const auto begin = ids.begin() + b * length, end = begin + length;
+    // The last token is only predicted: what follows it lies outside the block.
+    out.push_back({Tokens(begin, end - 1), from, Tokens(begin + from + 1, end)});
   }
   return out;
 }
@@ -51,33 +58,36 @@ std::vector<Block> rolling(const Tokens& text, text::Token prefix, int64_t lengt
   return out;
 }
 
+/// The token that stands before a text: BOS, else EOS.
+text::Token prefix_of(const text::Tokenizer& tokenizer) {
+  if (tokenizer.bos() >= 0) return tokenizer.bos();
+  CUPEL_CHECK(!tokenizer.end_tokens().empty(), data, "the tokenizer has neither BOS nor EOS to start a text with");
+  return tokenizer.end_tokens().front();
+}
+
+bool adds_bos(const text::Tokenizer& tokenizer) {
+  const Tokens ids = tokenizer.encode("a", {false, true});
+  return tokenizer.bos() >= 0 && !ids.empty() && ids.front() == tokenizer.bos();
+}
+
 }  // namespace
 
 std::vector<Block> blocks_of(const text::Tokenizer& tokenizer, std::string_view text, const std::string& name,
                              const PerplexityOptions& options, int64_t limit) {
-  CUPEL_CHECK(options.length <= limit, user, "blocks of ", options.length, " tokens are longer than the model's ", limit,
-              " positions");
-  const Tokens ids = tokenizer.encode(text, {false, options.protocol == Protocol::gptq});
-  const auto there = static_cast<int64_t>(ids.size()) / options.length;
+  check_options(options, limit);
+  // A rolling window brings its own prefix.
+  const Tokens ids = tokenizer.encode(text, {false, options.protocol != Protocol::words});
   switch (options.protocol) {
-    case Protocol::gptq:
-      check_count(ids.size(), options.length, name);
-      return cut(ids, options.length, block_count(there, options.blocks, name), 0);
+    case Protocol::gptq: return cut(ids, options, 0, name);
     case Protocol::llamacpp: {
-      check_count(ids.size(), options.length, name);
-      const bool adds_bos = tokenizer.bos() >= 0 && !tokenizer.encode("a", {false, true}).empty() &&
-                            tokenizer.encode("a", {false, true}).front() == tokenizer.bos();
-      auto blocks = cut(ids, options.length, block_count(there, options.blocks, name), options.length / 2);
-      if (adds_bos)
+      auto blocks = cut(ids, options, options.length / 2, name);
+      if (adds_bos(tokenizer))
         for (Block& b : blocks) b.ids.front() = tokenizer.bos();
       return blocks;
     }
     case Protocol::words: {
       CUPEL_CHECK(!ids.empty(), user, "'", name, "' is empty");
-      text::Token prefix = tokenizer.bos();
-      if (prefix < 0 && !tokenizer.end_tokens().empty()) prefix = tokenizer.end_tokens().front();
-      CUPEL_CHECK(prefix >= 0, data, "the tokenizer has neither BOS nor EOS to start a text with");
-      auto blocks = rolling(ids, prefix, options.length);
+      auto blocks = rolling(ids, prefix_of(tokenizer), options.length);
       const auto count = block_count(static_cast<int64_t>(blocks.size()), options.blocks, name);
       blocks.resize(static_cast<std::size_t>(count));
       return blocks;

@@ -9,8 +9,7 @@
 
 namespace cupel::eval {
 
-/// A sequence to score: the model reads `ids`, and the predictions of positions [from, ids.size()) count; position p
-/// predicts targets[p - from]. Targets are the next tokens, except at the end of a rolling window.
+/// A sequence to score: the model reads `ids`; position p >= from predicts targets[p - from], one target for each.
 struct Block {
   std::vector<text::Token> ids;
   int64_t from = 0;

@@ -10,14 +10,20 @@
 namespace cupel::eval {
 
 /// Parts of a report's page; each is "" when there is nothing to show.
-std::string tiles_section(const RunReport& report);
+
+// report_results.cpp
 std::string results_section(const std::vector<EvalResult>& results);
-std::string matrices_section(const std::vector<MatrixRow>& rows);
-std::string divergence_section(const std::vector<EvalResult>& results);
-std::string samples_section(const std::vector<SamplePair>& samples);
-std::string curves_section(const std::vector<Curve>& curves);
 std::string pareto_section(const std::vector<EvalResult>& results);
+std::string divergence_section(const std::vector<EvalResult>& results);
+
+// report_matrices.cpp
+std::string matrices_section(const std::vector<MatrixRow>& rows);
+std::string curves_section(const std::vector<Curve>& curves);
+
+// report_sections.cpp
+std::string tiles_section(const RunReport& report);
 std::string alerts_section(const std::vector<std::string>& fallbacks, const std::vector<std::string>& warnings);
+std::string samples_section(const std::vector<SamplePair>& samples);
 std::string details_section(const RunReport& report);
 
 }  // namespace cupel::eval

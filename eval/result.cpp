@@ -72,7 +72,8 @@ std::string to_json(const EvalResult& r, int indent) {
     else if (out["divergence"].is_object()) out["divergence"] = {out["divergence"], divergence_json(*m.divergence)};
     else out["divergence"].push_back(divergence_json(*m.divergence));
   }
-  return out.dump(indent);
+  // A path need not be UTF-8: what isn't becomes U+FFFD.
+  return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 std::string text_table(const std::vector<EvalResult>& results) { return table_of(results).text(); }

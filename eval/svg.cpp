@@ -13,14 +13,12 @@ namespace cupel::eval {
 
 namespace {
 
-std::vector<double> all_x(const std::vector<Series>& series) {
-  std::vector<double> out;
-  for (const Series& s : series) out.insert(out.end(), s.x.begin(), s.x.end());
-  return out;
-}
+constexpr std::size_t kColours = 4;
+constexpr std::size_t kMostPoints = 2000;  // of a line; more can't be seen
 
-std::vector<double> all_y(const std::vector<Series>& series) {
-  std::vector<double> out;
+/// Both ends of every error bar.
+std::vector<double> extent_y(const std::vector<Series>& series, const std::vector<double>& cover) {
+  std::vector<double> out = cover;
   for (const Series& s : series)
     for (std::size_t i = 0; i < s.y.size(); ++i) {
       const double e = i < s.error.size() ? s.error[i] : 0;
@@ -30,100 +28,127 @@ std::vector<double> all_y(const std::vector<Series>& series) {
   return out;
 }
 
-std::vector<std::string> names_of(const std::vector<Series>& series) {
-  std::vector<std::string> out;
-  for (const Series& s : series) out.push_back(s.name);
-  return out;
+std::string key(const std::vector<Series>& series) {
+  if (series.size() < 2) return "";
+  std::string out = "<p class=\"key\">";
+  for (std::size_t i = 0; i < series.size(); ++i)
+    out += cat("<span class=\"k", i % kColours, "\">", escape_html(series[i].name), "</span> ");
+  return out + "</p>";
 }
 
-std::string circle(double x, double y, std::size_t colour, double radius, const std::string& tip) {
-  return cat("<circle class=\"f", colour % 4, "\" cx=\"", px(x), "\" cy=\"", px(y), "\" r=\"", px(radius), "\"><title>",
+std::string figure(const ChartText& text, const std::string& key, const std::string& svg) {
+  return cat("<figure><p class=\"title\">", escape_html(text.title), "</p>", key, svg, "</svg>",
+             text.note.empty() ? "" : cat("<figcaption>", escape_html(text.note), "</figcaption>"), "</figure>\n");
+}
+
+std::string point(double x, double y, std::size_t colour, double radius, const std::string& tip) {
+  return cat("<circle class=\"f", colour % kColours, "\" cx=\"", px(x), "\" cy=\"", px(y), "\" r=\"", px(radius), "\"><title>",
              escape_html(tip), "</title></circle>");
 }
 
 std::string error_bar(const Frame& f, const Axis& y, double x, double value, double error, std::size_t colour) {
-  return cat("<line class=\"s", colour % 4, "\" x1=\"", px(x), "\" x2=\"", px(x), "\" y1=\"", px(f.y(y.at(value - error))),
-             "\" y2=\"", px(f.y(y.at(value + error))), "\" stroke-width=\"1.5\"/>");
+  return cat("<line class=\"s", colour % kColours, "\" x1=\"", px(x), "\" x2=\"", px(x), "\" y1=\"", px(f.y(y.at(value - error))),
+             "\" y2=\"", px(f.y(y.at(value + error))), "\"/>");
+}
+
+std::string bar(const Frame& f, double left, double width, double share, std::size_t colour, const std::string& tip) {
+  return cat("<rect class=\"f", colour % kColours, "\" x=\"", px(left), "\" y=\"", px(f.y(share)), "\" width=\"",
+             px(std::max(width, 0.5)), "\" height=\"", px(std::max(f.y(0) - f.y(share), 0.0)), "\"><title>", escape_html(tip),
+             "</title></rect>");
+}
+
+/// One series; a value that can't be shown interrupts the line.
+std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s, std::size_t colour) {
+  const std::size_t count = std::min(s.x.size(), s.y.size()), stride = count / kMostPoints + 1;
+  std::string out, points, marks;
+  const auto end_line = [&] {
+    if (!points.empty()) out += cat("<polyline class=\"s", colour % kColours, "\" points=\"", points, "\"/>");
+    points.clear();
+  };
+  for (std::size_t i = 0; i < count; i += stride) {
+    if (!x.shows(s.x[i]) || !y.shows(s.y[i])) {
+      end_line();
+      continue;
+    }
+    const double to_x = f.x(x.at(s.x[i])), to_y = f.y(y.at(s.y[i]));
+    points += cat(points.empty() ? "" : " ", px(to_x), ",", px(to_y));
+    if (i < s.error.size()) marks += error_bar(f, y, to_x, s.y[i], s.error[i], colour);
+    if (count <= 60) marks += point(to_x, to_y, colour, 2.2, cat(s.name, ", ", s.x[i], ": ", s.y[i]));
+  }
+  end_line();
+  return out + marks;
 }
 
 }  // namespace
 
 std::string line_chart(const ChartText& text, const std::vector<Series>& series) {
-  const Frame f;
-  const Axis x(all_x(series), text.log_x, false), y(all_y(series), text.log_y, false);
+  std::vector<double> all_x;
+  for (const Series& s : series) all_x.insert(all_x.end(), s.x.begin(), s.x.end());
+  const Axis x(all_x, text.log_x, false), y(extent_y(series, text.cover_y), text.log_y, false);
+  const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x);
-  for (std::size_t s = 0; s < series.size(); ++s) {
-    std::string points;
-    for (std::size_t i = 0; i < series[s].x.size(); ++i)
-      points += cat(i ? " " : "", px(f.x(x.at(series[s].x[i]))), ",", px(f.y(y.at(series[s].y[i]))));
-    out += cat("<polyline class=\"s", s % 4, "\" fill=\"none\" stroke-width=\"1.8\" stroke-linejoin=\"round\" points=\"", points, "\"/>");
-    // Points only where they can be told apart.
-    for (std::size_t i = 0; series[s].x.size() <= 80 && i < series[s].x.size(); ++i) {
-      const double at = f.x(x.at(series[s].x[i]));
-      if (i < series[s].error.size()) out += error_bar(f, y, at, series[s].y[i], series[s].error[i], s);
-      out += circle(at, f.y(y.at(series[s].y[i])), s, 2.6, cat(series[s].name, ": ", tick_text(series[s].x[i]), ", ", series[s].y[i]));
-    }
-  }
-  return out + (series.size() > 1 ? f.legend(names_of(series)) : "") + "</svg>";
+  for (std::size_t s = 0; s < series.size(); ++s) out += line(f, x, y, series[s], s);
+  return figure(text, key(series), out);
 }
 
-std::string scatter_chart(const ChartText& text, const std::vector<Series>& series, const std::vector<std::string>& labels) {
-  const Frame f;
-  const Axis x(all_x(series), text.log_x, false), y(all_y(series), text.log_y, false);
-  std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x);
-  std::size_t label = 0;
-  for (std::size_t s = 0; s < series.size(); ++s)
-    for (std::size_t i = 0; i < series[s].x.size(); ++i, ++label) {
-      const double px_x = f.x(x.at(series[s].x[i])), px_y = f.y(y.at(series[s].y[i]));
-      if (i < series[s].error.size()) out += error_bar(f, y, px_x, series[s].y[i], series[s].error[i], s);
-      const std::string name = label < labels.size() ? labels[label] : series[s].name;
-      out += circle(px_x, px_y, s, 4, cat(name, ": ", series[s].x[i], ", ", series[s].y[i]));
-      const bool left = x.at(series[s].x[i]) > 0.7;
-      out += cat("<text x=\"", px(px_x + (left ? -8 : 8)), "\" y=\"", px(px_y - 7), "\" text-anchor=\"", left ? "end" : "start", "\">",
-                 escape_html(name), "</text>");
-    }
-  return out + "</svg>";
+std::string scatter_chart(const ChartText& text, const Series& points, const std::vector<std::string>& labels) {
+  const Axis x(points.x, text.log_x, false), y(extent_y({points}, text.cover_y), text.log_y, false);
+  const Frame f(y);
+  std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x), names = "<p class=\"key\">";
+  for (std::size_t i = 0; i < std::min(points.x.size(), points.y.size()); ++i) {
+    const std::string name = i < labels.size() ? labels[i] : "";
+    names += cat("<span><b>", i + 1, "</b> ", escape_html(name), "</span> ");
+    if (!x.shows(points.x[i]) || !y.shows(points.y[i])) continue;
+    const double to_x = f.x(x.at(points.x[i])), to_y = f.y(y.at(points.y[i]));
+    if (i < points.error.size()) out += error_bar(f, y, to_x, points.y[i], points.error[i], 0);
+    out += point(to_x, to_y, 0, 4, cat(name, ": ", points.x[i], ", ", points.y[i]));
+    out += cat("<text class=\"b\" x=\"", px(to_x + 7), "\" y=\"", px(to_y - 6), "\">", i + 1, "</text>");
+  }
+  return figure(text, names + "</p>", out);
 }
 
 std::string bar_chart(const ChartText& text, const std::vector<std::string>& categories, const std::vector<Series>& groups) {
-  const Frame f;
-  const Axis y(all_y(groups), text.log_y, true);
+  const Axis y(extent_y(groups, text.cover_y), text.log_y, true);
+  const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_name(text.x);
   const double slot = (f.x(1) - f.x(0)) / std::max<double>(1, static_cast<double>(categories.size()));
-  const double bar = slot * 0.8 / std::max<double>(1, static_cast<double>(groups.size()));
-  const std::size_t stride = categories.size() / 24 + 1;
+  const double width = slot * 0.8 / std::max<double>(1, static_cast<double>(groups.size()));
+  double widest = 0;
+  for (const std::string& c : categories) widest = std::max(widest, text_width(c) + 8);
+  const std::size_t stride = static_cast<std::size_t>(widest / slot) + 1;
   for (std::size_t c = 0; c < categories.size(); ++c) {
     const double left = f.x(0) + static_cast<double>(c) * slot + slot * 0.1;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      if (c >= groups[g].y.size()) continue;
-      const double top = f.y(y.at(groups[g].y[c]));
-      out += cat("<rect class=\"f", g % 4, "\" x=\"", px(left + static_cast<double>(g) * bar), "\" y=\"", px(top), "\" width=\"",
-                 px(std::max(bar - 0.5, 0.5)), "\" height=\"", px(std::max(f.y(0) - top, 0.0)), "\"><title>",
-                 escape_html(cat(categories[c], ", ", groups[g].name, ": ", groups[g].y[c])), "</title></rect>");
-    }
-    if (c % stride == 0)
-      out += cat("<text x=\"", px(left + slot * 0.4), "\" y=\"", px(f.y(0) + 17), "\" text-anchor=\"middle\">", escape_html(categories[c]), "</text>");
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      if (c < groups[g].y.size() && y.shows(groups[g].y[c]))
+        out += bar(f, left + static_cast<double>(g) * width, width - 0.5, y.at(groups[g].y[c]), g,
+                   cat(groups[g].name, ", ", categories[c], ": ", groups[g].y[c]));
+    if (c % stride == 0) out += f.x_label(left + slot * 0.4, categories[c]);
   }
-  return out + (groups.size() > 1 ? f.legend(names_of(groups)) : "") + "</svg>";
+  return figure(text, key(groups), out);
 }
 
 std::string log_histogram(const ChartText& text, const std::vector<double>& values, int bins) {
-  const Frame f;
-  const Axis x(values, true, false);
+  double largest = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) largest = std::max(largest, v);
+  std::vector<double> shown;
+  for (const double v : values)
+    if (std::isfinite(v) && v > largest * 1e-8) shown.push_back(v);
+  const Axis x(shown, true, false);
   std::vector<double> counts(static_cast<std::size_t>(std::max(bins, 1)), 0.0);
   for (const double v : values) {
+    if (!std::isfinite(v)) continue;
     const auto at = static_cast<std::size_t>(x.at(v) * static_cast<double>(counts.size()));
     counts[std::min(at, counts.size() - 1)] += 1;
   }
   const Axis y(counts, false, true);
+  const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x);
   const double width = (f.x(1) - f.x(0)) / static_cast<double>(counts.size());
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const double top = f.y(y.at(counts[i]));
-    out += cat("<rect class=\"f0\" x=\"", px(f.x(0) + static_cast<double>(i) * width + 0.5), "\" y=\"", px(top), "\" width=\"",
-               px(std::max(width - 1, 0.5)), "\" height=\"", px(std::max(f.y(0) - top, 0.0)), "\"/>");
-  }
-  return out + "</svg>";
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] > 0)
+      out += bar(f, f.x(0) + static_cast<double>(i) * width + 0.5, width - 1, y.at(counts[i]), 0, cat(counts[i]));
+  return figure(text, "", out);
 }
 
 }  // namespace cupel::eval

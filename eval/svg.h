@@ -7,25 +7,31 @@
 
 namespace cupel::eval {
 
-/// Small inline SVG charts that follow the page's colours (light, dark, print) and scale with its width.
+/// Charts as HTML figures: title and key as text, which keeps its size on every screen, and one inline SVG that follows
+/// the page's colours (light, dark, print) and scales with its column. Values that have no place on an axis are left
+/// out.
 
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  std::vector<double> error;   ///< half height of error bars; empty for none
+  std::vector<double> error;  ///< half height of error bars; empty for none
 };
+
 struct ChartText {
   std::string title, x, y;
   bool log_x = false, log_y = false;
+  std::string note;             ///< below the chart
+  std::vector<double> cover_y;  ///< values that the y axis covers too, so that neighbours share a scale
 };
 
-/// Lines with points.
+/// Lines, with points where they can be told apart.
 std::string line_chart(const ChartText& text, const std::vector<Series>& series);
-/// Points with labels (Pareto chart).
-std::string scatter_chart(const ChartText& text, const std::vector<Series>& series, const std::vector<std::string>& labels);
-/// One bar a category; `groups` holds a value per category for each series.
+/// Points with numbers that the key explains: `labels`, one a point (Pareto chart).
+std::string scatter_chart(const ChartText& text, const Series& points, const std::vector<std::string>& labels);
+/// A bar for each category and group; `groups` hold a value per category.
 std::string bar_chart(const ChartText& text, const std::vector<std::string>& categories, const std::vector<Series>& groups);
-/// Histogram of values on a logarithmic axis (per-token KL).
+/// Histogram on a logarithmic axis that reaches eight decades below the largest value; what is smaller, zero included,
+/// is in the first bin.
 std::string log_histogram(const ChartText& text, const std::vector<double>& values, int bins);
 
 }  // namespace cupel::eval

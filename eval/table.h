@@ -13,7 +13,8 @@ struct Table {
   std::vector<std::vector<std::string>> rows;
   std::string text() const;
   std::string markdown() const;
-  std::string html() const;
+  /// In a box of its own that scrolls; `css_class` is the box's second class.
+  std::string html(const std::string& css_class = "") const;
 };
 
 }  // namespace cupel::eval

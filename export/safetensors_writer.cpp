@@ -144,8 +144,8 @@ void write_tokenizer(const fs::path& folder, const std::string& text) {
 
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                  {"clean_up_tokenization_spaces", false}};
-  for (const auto& [name, token] : roles.value("special_tokens", nlohmann::json::object()).items())
-    config[name] = token;
+  const nlohmann::json special = roles.value("special_tokens", nlohmann::json::object());
+  for (const auto& [name, token] : special.items()) config[name] = token;
   if (const std::string chat = roles.value("chat_template", ""); !chat.empty())
     config["chat_template"] = chat;
   write_atomic((folder / "tokenizer_config.json").string(), config.dump(2) + "\n");

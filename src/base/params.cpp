@@ -37,22 +37,18 @@ std::string name_of(const EnumNames& names, int value) {
 }
 
 std::string yaml_text(const std::string& text) {
-  const auto safe = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto safe = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') ||
            std::string_view("_./+-*").find(c) != std::string_view::npos;
   };
-  bool plain = !text.empty() && text[0] != '*' && text[0] != '-';
-  for (const char c : text) plain = plain && safe(c);
-  // What another reader would take for a number, a boolean or nothing is quoted too.
-  if (plain)
-    plain =
-        (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z') || text[0] == '/';
-  for (const char* word : {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}) {
-    const bool same =
-        text.size() == std::string_view(word).size() &&
-        std::equal(text.begin(), text.end(), word, [](char a, char b) { return (a | 0x20) == b; });
-    plain = plain && !same;
-  }
+  std::string lower = text;
+  for (char& c : lower) c = static_cast<char>(c | 0x20);
+  // Words and beginnings that other readers of YAML take for numbers, booleans or nothing.
+  bool plain = !text.empty() && (letter(text[0]) || text[0] == '/');
+  plain = plain && std::ranges::all_of(text, safe);
+  for (const char* word : {"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+    plain = plain && lower != word;
   return plain ? text : json_quote(text);
 }
 

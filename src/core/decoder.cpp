@@ -3,7 +3,6 @@
 //
 // The forward pass. Axes: n sequences, t new positions, s all positions (cache included), h hidden, d head dimension.
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
@@ -14,7 +13,9 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/silu.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "core/model.h"
@@ -121,9 +122,9 @@ at::Tensor Model::block(int index, const at::Tensor& x_nth, const Tap& tap, KvCa
   return h + mlp(index, h, tap);
 }
 
-at::Tensor Model::logits(const at::Tensor& x_nth) {
-  return at::linear(rms_norm(x_nth, final_norm(), config_.norm_eps), head());
-}
+at::Tensor Model::normalized(const at::Tensor& x_nth) { return rms_norm(x_nth, final_norm(), config_.norm_eps); }
+
+at::Tensor Model::logits(const at::Tensor& x_nth) { return at::linear(normalized(x_nth), head()); }
 
 at::Tensor Model::forward(const at::Tensor& ids_nt, KvCache* cache) {
   at::Tensor x = embed(ids_nt);

@@ -13,9 +13,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/flip.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_cholesky_ex.h>
 #include <ATen/ops/tensor.h>
@@ -127,6 +125,11 @@ struct Shape {
   int64_t inputs, tile, block;
 };
 
+Shape shape_of(const Code& code, const at::Tensor& w_oi, FeedbackBlock block) {
+  const int64_t tile = code.tile().cols;
+  return {.inputs = w_oi.size(1), .tile = tile, .block = round_up(std::max(block.inputs, 1), tile)};
+}
+
 /// One panel of rows: W^T in processing order, updated as residuals become known.
 class Panel {
  public:
@@ -177,7 +180,7 @@ class Panel {
   std::vector<float> target_, residual_, value_;  ///< [p or d, width]: the rows of an input lie together
 };
 
-void encode_on_host(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, int64_t tile_rows,
+void encode_rows(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, int64_t tile_rows,
                     Encoding& out) {
   const int64_t rows = w_oi.size(0), width = round_up(std::max<int64_t>(kPanelRows, tile_rows), std::lcm(16, tile_rows));
   const float* w = w_oi.const_data_ptr<float>();
@@ -188,7 +191,7 @@ void encode_on_host(const at::Tensor& w_oi, const Factor* factor, const Shape& s
 }
 
 /// The same in tensor operations: one small matrix product per tile, one large one per block.
-void encode_on_device(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, Encoding& out) {
+void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, Encoding& out) {
   const int64_t n = shape.inputs;
   const at::Tensor w_io = w_oi.t().contiguous();
   if (!factor) {
@@ -265,15 +268,20 @@ Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_co
 
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric, const Factor* factor,
                           FeedbackBlock block) {
+  if (!w_oi.device().is_cpu()) return encode_in_tensor_ops(code, w_oi, metric, factor, block);
   const c10::NoGradGuard no_grad;
   const at::Tensor w = w_oi.to(at::kFloat).contiguous();
-  const TileShape tile = code.tile();
-  const Shape shape{.inputs = w.size(1), .tile = tile.cols, .block = round_up(std::max(block.inputs, 1), tile.cols)};
   const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
-  if (w.device().is_cpu())
-    encode_on_host(w, factor, shape, tile.rows, *encoding);
-  else
-    encode_on_device(w, factor, shape, *encoding);
+  encode_rows(w, factor, shape_of(code, w, block), code.tile().rows, *encoding);
+  return encoding->finish();
+}
+
+format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi, const Metric& metric,
+                                        const Factor* factor, FeedbackBlock block) {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor w = w_oi.to(at::kFloat).contiguous();
+  const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
+  encode_columns(w, factor, shape_of(code, w, block), *encoding);
   return encoding->finish();
 }
 

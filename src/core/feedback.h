@@ -49,6 +49,9 @@ struct FeedbackBlock {
 /// rounding.
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric, const Factor* factor,
                           FeedbackBlock block = {});
+/// The same in tensor operations alone, for devices: what encode() does with a w that is not on the host.
+format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi, const Metric& metric,
+                                        const Factor* factor, FeedbackBlock block = {});
 
 /// How a group is rounded, and what is to be said of it.
 struct Rounding {

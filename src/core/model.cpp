@@ -3,9 +3,7 @@
 #include "core/model.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/ones.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 

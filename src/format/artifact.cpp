@@ -125,6 +125,7 @@ class ArtifactReader {
 
   void read() {
     const ArtifactHeader header = read_header();
+    file_ = file_.first(header.file_length);
     const std::string index_text = read_block("index", header.index, true);
     a_.config_json_ = read_block("config", header.config, true);
     a_.tokenizer_json_ = read_block("tokenizer", header.tokenizer, false);
@@ -158,10 +159,10 @@ class ArtifactReader {
     zeroed.header_crc = 0;
     CUPEL_CHECK(crc32c(std::as_bytes(std::span(&zeroed, 1))) == h.header_crc, data,
                 "its header is damaged (CRC differs)");
-    CUPEL_CHECK(
-        h.file_length == file_.size(), data, "it should have ", h.file_length, " bytes, not ",
-        file_.size(),
-        file_.size() < h.file_length ? "; an incomplete copy?" : "; another program added to it?");
+    // Longer is sound: an HDF5 tool that adds an attribute writes behind our bytes.
+    CUPEL_CHECK(h.file_length >= ArtifactHeader::kUserblock && h.file_length <= file_.size(), data,
+                "it should have ", h.file_length, " bytes, not ", file_.size(),
+                "; an incomplete copy?");
     for (const auto& block : {h.index, h.config, h.tokenizer, h.manifest})
       CUPEL_CHECK(block.reserved == 0, data, "a reserved field of its header is not zero");
     for (std::size_t i = sizeof h; i < ArtifactHeader::kUserblock; ++i)

@@ -28,7 +28,7 @@ struct ArtifactHeader {
   char magic[8];
   uint32_t version;
   uint32_t header_crc;   ///< CRC-32C of the header with this field zero
-  uint64_t file_length;
+  uint64_t file_length;  ///< as written; a file that an HDF5 tool has made longer is still good
   Block index, config, tokenizer, manifest;
 };
 

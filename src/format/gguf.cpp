@@ -122,7 +122,7 @@ std::string removed_type(uint32_t id) {
 TensorEntry read_info(GgufCursor& in) {
   TensorEntry t;
   t.name = in.string("the name of a tensor");
-  check_name(t.name, cat("the name of a tensor, '", t.name.substr(0, kLongestName), "',"));
+  check_name(t.name, cat("the tensor name ", json_quote(t.name.substr(0, kLongestName))));
   CUPEL_CHECK(t.name.size() <= kLongestName, data, "the name of tensor '",
               t.name.substr(0, kLongestName), "...' has ", t.name.size(), " bytes, at most ",
               kLongestName, " expected");
@@ -242,7 +242,7 @@ void GgufFile::read_metadata(GgufCursor& in, uint64_t count) {
               in.left(), " bytes are left");
   for (uint64_t i = 0; i < count; ++i) {
     const std::string key(in.string("a key of the metadata"));
-    check_name(key, cat("key '", key.substr(0, 64), "'"));
+    check_name(key, cat("the key ", json_quote(key.substr(0, 64))));
     CUPEL_CHECK(!has(key), data, "key '", key, "' occurs twice");
     metadata_.emplace(key, read_value(in, key));
   }

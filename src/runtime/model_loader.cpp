@@ -51,7 +51,7 @@ void ModelLoader::convert() {
   model_->config_ = checkpoint->config();
   model_->tokenizer_json_ = checkpoint->tokenizer_json();
   model_->file_bytes_ = checkpoint->file_bytes();
-  for (const auto& note : checkpoint->notes()) log::warn("runtime", note);
+  for (const auto& note : checkpoint->notes()) log::info("runtime", note);
   double bytes = 0;
   for (const auto& w : checkpoint->weights()) {
     ArtifactTensor tensor;

@@ -33,6 +33,10 @@ bool python_attribute(const Value& v, const std::string& name, Value& out) {
                            "SecurityError");
     return true;
   }
+  if (v.is_list() && v.as_list().flavor == Flavor::group && (name == "grouper" || name == "list")) {
+    out = v.as_list().items[name == "list"];
+    return true;
+  }
   if (v.is_object()) {
     out = v.as_object().attribute(name);
     return !out.is_undefined();
@@ -124,12 +128,14 @@ Value slice(const Value& v, const Value& start, const Value& stop, const Value& 
     each_index(bounds(start, stop, step, static_cast<int64_t>(chars.size())), [&](std::size_t i) { out += chars[i]; });
     return Value(std::move(out));
   }
-  if (!v.is_list() || v.as_list().flavor > Flavor::range) return missing(v, "slices");
+  if (!v.is_list() || v.as_list().flavor > Flavor::range) raise("TypeError", "'", type_name(v), "' object cannot be sliced");
   const List& l = v.as_list();
   List out;
-  out.flavor = l.flavor;
+  out.flavor = l.flavor == Flavor::group ? Flavor::tuple : l.flavor;
   each_index(bounds(start, stop, step, static_cast<int64_t>(l.items.size())),
              [&](std::size_t i) { out.items.push_back(l.items[i]); });
+  if (out.flavor == Flavor::range && !out.items.empty())
+    out.stop = out.items.back().as_integer() + (out.items.size() > 1 && compare(out.items[0], out.items[1]) > 0 ? -1 : 1);
   return Value(std::move(out));
 }
 

@@ -5,6 +5,7 @@
 //   a if b else c | or | and | not | comparisons, in | + - | ~ | * / // % | ** | unary - + | postfix, filters, tests
 
 #include <charconv>
+#include <cstdlib>
 
 #include "text/jinja_operators.h"
 #include "text/jinja_parser.h"
@@ -72,10 +73,12 @@ ExprPtr ExpressionParser::tuple_rest(ExprPtr first, bool conditional) {
 
 ExprPtr ExpressionParser::condition(bool conditional) {
   const Deeper guard(depth_, now().line);
+  const std::size_t unknown = unknown_.size();
   ExprPtr e = logical_or();
   while (conditional && is_word("if")) {
     auto out = node<Conditional>();
     take();
+    unknown_.resize(unknown);  // that was said under a condition
     ++conditional_;
     out->then = std::move(e);
     out->condition = logical_or();
@@ -251,7 +254,7 @@ ExprPtr ExpressionParser::number() {
   int64_t integer = 0;
   double number = 0;
   if (token.kind == TokenKind::floating)
-    std::from_chars(begin, end, number);
+    number = std::from_chars(begin, end, number).ec == std::errc() ? number : std::strtod(begin, nullptr);
   else if (std::from_chars(begin, end, integer).ec != std::errc())
     out->constant = BigInteger{token.text};
   if (token.kind == TokenKind::floating) out->constant = number;
@@ -395,7 +398,7 @@ std::unique_ptr<FilterExpr> ExpressionParser::filter(ExprPtr input) {
   out->name = expect_name("the name of a filter");
   while (take_op(".")) out->name += '.' + expect_name("the name of a filter");
   out->filter = find_filter(out->name);
-  if (!out->filter && !conditional_) syntax_error(out->line, "filter '", out->name, "' is not supported");
+  if (!out->filter && !conditional_) unknown_.push_back({out->line, cat("filter '", out->name, "'")});
   out->input = std::move(input);
   if (is_op("(")) out->arguments = call_arguments();
   return out;
@@ -406,7 +409,7 @@ ExprPtr ExpressionParser::test(ExprPtr input) {
   out->inverted = take_word("not");
   out->name = expect_name("the name of a test");
   out->test = find_test(out->name);
-  if (!out->test && !conditional_) syntax_error(out->line, "test '", out->name, "' is not supported");
+  if (!out->test && !conditional_) unknown_.push_back({out->line, cat("test '", out->name, "'")});
   out->input = std::move(input);
   const TokenKind kind = now().kind;
   const bool value = kind == TokenKind::name || kind == TokenKind::string || kind == TokenKind::integer ||

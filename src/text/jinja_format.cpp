@@ -45,7 +45,7 @@ std::string padded(std::string text, const Spec& spec, char default_align) {
   for (int64_t i = left; i < gap; ++i) after += spec.fill;
   if (align == '=' && !text.empty() && (text[0] == '-' || text[0] == '+' || text[0] == ' '))
     return cat(text[0], before, text.substr(1));
-  return before + text + after;
+  return cat(before, text, after);
 }
 
 std::string with_commas(const std::string& digits) {
@@ -83,7 +83,8 @@ std::string double_text(double v, const Spec& spec) {
   std::string out(512, '\0');
   const int n = std::snprintf(out.data(), out.size(), pattern, spec.precision < 0 ? 6 : std::min(spec.precision, 150), v);
   out.resize(static_cast<std::size_t>(std::max(n, 0)));
-  return spec.type == '%' ? out + '%' : out;
+  if (spec.type == '%') out += '%';
+  return out;
 }
 
 std::string number(const Value& v, const Spec& spec) {
@@ -158,7 +159,7 @@ std::string percent_conversion(std::string_view s, std::size_t& at, Values& valu
     if (s[at] == '+') spec.sign = '+';
     if (s[at] == ' ' && spec.sign != '+') spec.sign = ' ';
     if (s[at] == '#') spec.alternate = true;
-    if (s[at] == '0' && !spec.align) spec.align = '=', spec.fill = "0";
+    if (s[at] == '0' && !spec.align) spec.align = '=', spec.fill.assign(1, '0');
   }
   spec.width = star_or_number(s, at, values);
   if (at < s.size() && s[at] == '.') spec.precision = star_or_number(s, ++at, values);
@@ -166,7 +167,7 @@ std::string percent_conversion(std::string_view s, std::size_t& at, Values& valu
   spec.type = s[at++];
   if (!v) v = &values.next();
   if (spec.type == 's' || spec.type == 'r') {
-    if (spec.align == '=') spec.align = 0, spec.fill = " ";
+    if (spec.align == '=') spec.align = 0, spec.fill.assign(1, ' ');
     return padded(cut(spec.type == 's' ? to_text(*v) : representation(*v), spec), spec, '>');
   }
   if (std::string_view("dixXoueEfFgG").find(spec.type) == std::string_view::npos)
@@ -188,7 +189,7 @@ Spec read_spec(std::string_view s) {
   }
   if (at < s.size() && (s[at] == '+' || s[at] == '-' || s[at] == ' ')) spec.sign = s[at++];
   if (at < s.size() && s[at] == '#') spec.alternate = true, ++at;
-  if (at < s.size() && s[at] == '0' && !spec.align) spec.align = '=', spec.fill = "0", ++at;
+  if (at < s.size() && s[at] == '0' && !spec.align) spec.align = '=', spec.fill.assign(1, '0'), ++at;
   spec.width = read_number(s, at);
   if (at < s.size() && s[at] == ',') spec.comma = true, ++at;
   if (at < s.size() && s[at] == '.') spec.precision = read_number(s, ++at);

@@ -19,7 +19,7 @@ Value range(Frame&, const Arguments& given) {
   const bool one = given.positional.size() == 1;
   const int64_t start = one ? 0 : at(0), stop = one ? at(0) : at(1), step = given.positional.size() == 3 ? at(2) : 1;
   if (step == 0) raise("ValueError", "range() arg 3 must not be zero");
-  List out{{}, Flavor::range};
+  List out{{}, Flavor::range, 0, stop};
   for (int64_t i = start; step > 0 ? i < stop : i > stop;) {
     if (static_cast<int64_t>(out.items.size()) == kLongestRange)
       raise("OverflowError", "Range too big. The sandbox blocks ranges larger than ", kLongestRange, ".");

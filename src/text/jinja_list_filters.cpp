@@ -152,7 +152,7 @@ Value groupby(Frame&, V v, A given) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     members.push_back(items[i]);
     if (i + 1 < items.size() && equal(key(items[i]), key(items[i + 1]))) continue;
-    groups.push_back(list_of({shown(members[0]), list_of(members)}, Flavor::tuple));
+    groups.push_back(list_of({shown(members[0]), list_of(members)}, Flavor::group));
     members.clear();
   }
   return list_of(std::move(groups));

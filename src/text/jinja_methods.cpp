@@ -60,10 +60,8 @@ std::vector<std::string> split_blanks(std::string_view s, int64_t most, bool fro
     const bool last = most >= 0 && static_cast<int64_t>(out.size()) == most;
     std::size_t end = i;
     while (end < chars.size() && (last || !blank(chars[end]))) ++end;
-    std::size_t stop = end;
-    while (last && stop > i && blank(chars[stop - 1])) --stop;
     std::string word;
-    for (std::size_t k = i; k < stop; ++k) word = from_right ? std::string(chars[k]) + word : word + std::string(chars[k]);
+    for (std::size_t k = i; k < end; ++k) word = from_right ? std::string(chars[k]) + word : word + std::string(chars[k]);
     out.push_back(word);
     i = end;
   }

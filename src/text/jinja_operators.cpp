@@ -143,7 +143,10 @@ bool contains(const Value& haystack, const Value& needle) {
       raise("TypeError", "'in <string>' requires string as left operand, not ", type_name(needle));
     return haystack.as_string().find(needle.as_string()) != std::string::npos;
   }
-  if (haystack.is_dict()) return haystack.as_dict().find(needle) != nullptr;
+  if (haystack.is_dict()) {
+    check_hashable(needle);
+    return haystack.as_dict().find(needle) != nullptr;
+  }
   if (haystack.is_undefined()) return false;
   if (!haystack.is_list()) raise("TypeError", "argument of type '", type_name(haystack), "' is not iterable");
   const auto& items = haystack.as_list().items;

@@ -15,6 +15,7 @@ class Parser : public ExpressionParser {
 
   Block whole() {
     Block out = block({});
+    if (!unknown_.empty()) syntax_error(unknown_[0].line, unknown_[0].what, " is not supported");
     if (now().kind != TokenKind::end) unexpected("the end of the template");
     return out;
   }

@@ -47,7 +47,12 @@ class ExpressionParser {
 
   /// Macros that the parser is inside of: `caller`, `varargs` and `kwargs` mean something there.
   std::vector<Macro*> macros_;
-  int conditional_ = 0;  ///< inside of these, a name that is not known is an error only if it is reached
+  int conditional_ = 0;  ///< inside of these, a filter or test that is not known is an error only if it is reached
+  struct Unknown {
+    int line = 0;
+    std::string what;
+  };
+  std::vector<Unknown> unknown_;  ///< those that are sure to be reached
   int depth_ = 0;
 
  private:

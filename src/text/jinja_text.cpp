@@ -62,6 +62,7 @@ void append_list(std::string& out, const List& l) {
   switch (l.flavor) {
     case Flavor::list: out += '['; append_items(out, l); out += ']'; return;
     case Flavor::tuple:
+    case Flavor::group:
       out += '(';
       append_items(out, l);
       out += l.items.size() == 1 ? ",)" : ")";
@@ -69,7 +70,7 @@ void append_list(std::string& out, const List& l) {
     case Flavor::range: {
       const int64_t first = l.items.empty() ? 0 : l.items[0].as_integer();
       const int64_t step = l.items.size() < 2 ? 1 : l.items[1].as_integer() - first;
-      out += cat("range(", first, ", ", l.items.empty() ? 0 : l.items.back().as_integer() + (step > 0 ? 1 : -1));
+      out += cat("range(", first, ", ", l.stop);
       out += step == 1 ? ")" : cat(", ", step, ")");
       return;
     }

@@ -50,7 +50,8 @@ Value title(Frame&, V v, A) {
   std::string out;
   std::string word;
   const auto flush = [&] { out += capitalize_text(std::exchange(word, "")); };
-  for (const auto c : characters(to_text(v))) {
+  const std::string s = to_text(v);
+  for (const auto c : characters(s)) {
     word += c;
     if (c.find_first_of("- \t\n\r\f\v({[<") != c.npos) flush();
   }
@@ -64,7 +65,10 @@ bool parse(const std::string& text, Number& out) {
   std::string s = strip_text(text, Side::both, nullptr);
   if (!s.empty() && s[0] == '+') s.erase(0, 1);
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), out);
-  return error == std::errc() && end == s.data() + s.size();
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (error == std::errc::result_out_of_range) out = std::strtod(s.c_str(), nullptr);  // infinity or zero
+  }
+  return (error == std::errc() || std::is_floating_point_v<Number>) && end == s.data() + s.size() && !s.empty();
 }
 
 Value to_int(Frame&, V v, A given) {
@@ -107,8 +111,8 @@ Value round_filter(Frame&, V v, A given) {
   const std::string method = a.text(1, "common");
   if (!v.is_numeric()) raise("TypeError", "type ", type_name(v), " doesn't define __round__ method");
   if (method == "common") {
-    if (!v.is_float() && digits >= 0) return v.as_integer();
-    return rounded(v.as_double(), digits);
+    if (v.is_float()) return rounded(v.as_double(), digits);
+    return digits >= 0 ? v.as_integer() : static_cast<int64_t>(rounded(v.as_double(), digits));
   }
   if (method != "ceil" && method != "floor") raise("FilterArgumentError", "method must be common, ceil or floor");
   const double unit = std::pow(10, static_cast<double>(digits)), scaled = v.as_double() * unit;
@@ -146,7 +150,8 @@ Value default_filter(Frame&, V v, A given) {
 Value word_count(Frame&, V v, A) {
   int64_t words = 0;
   bool inside = false;
-  for (const auto c : characters(to_text(v))) {
+  const std::string s = to_text(v);
+  for (const auto c : characters(s)) {
     const bool word = c.size() > 1 || std::isalnum(static_cast<unsigned char>(c[0])) || c[0] == '_';
     words += word && !inside;
     inside = word;

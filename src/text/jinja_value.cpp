@@ -14,6 +14,7 @@ const char* flavor_name(Flavor f) {
   switch (f) {
     case Flavor::list: return "list";
     case Flavor::tuple: return "tuple";
+    case Flavor::group: return "_GroupTuple";
     case Flavor::range: return "range";
     case Flavor::keys: return "dict_keys";
     case Flavor::values: return "dict_values";
@@ -70,9 +71,13 @@ const Value* Dict::find(const Value& key) const {
   return nullptr;
 }
 
-void Dict::set(Value key, Value value) {
+void check_hashable(const Value& key) {
   if (key.is_dict() || (key.is_list() && key.as_list().flavor != Flavor::tuple))
     raise("TypeError", "unhashable type: '", type_name(key), "'");
+}
+
+void Dict::set(Value key, Value value) {
+  check_hashable(key);
   for (auto& [k, v] : items) {
     if (!equal(k, key)) continue;
     v = std::move(value);

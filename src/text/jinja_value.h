@@ -28,8 +28,9 @@ template <class... Parts>
   throw TemplateError{kind, cat(parts...)};
 }
 
-/// Values that differ in Python but are sequences all: they print, index and compare differently.
-enum class Flavor { list, tuple, range, keys, values, items, generator };
+/// Values that differ in Python but are sequences all: they print, index and compare differently. A group is a pair of
+/// groupby, with the names `grouper` and `list`.
+enum class Flavor { list, tuple, group, range, keys, values, items, generator };
 
 struct List;
 struct Dict;
@@ -102,7 +103,8 @@ class Value {
 struct List {
   std::vector<Value> items;
   Flavor flavor = Flavor::list;
-  int depth = 0;  ///< of nesting, set and limited when it becomes a Value: destructors recurse
+  int depth = 0;     ///< of nesting, set and limited when it becomes a Value: destructors recurse
+  int64_t stop = 0;  ///< of a range
 };
 
 /// Keeps the order of insertion.
@@ -112,6 +114,8 @@ struct Dict {
   const Value* find(const Value& key) const;
   void set(Value key, Value value);
 };
+/// TypeError if the value can't be a key.
+void check_hashable(const Value& key);
 
 struct Arguments {
   std::vector<Value> positional;

@@ -80,7 +80,7 @@ class Fitter {
       last_scale = grid.scale;
       last_zero = grid.zero;
       const float error = grid_error(w, weight, n, grid);
-      if (error >= least) continue;
+      if (!(error < least)) continue;
       least = error;
       best = grid;
     }

@@ -122,8 +122,9 @@ Arrays arrays_of(const WeightCode& code, bool symmetric, int64_t groups) {
   Arrays a{array_of<uint8_t>(code, "codes", ElementType::u8, code.cols),
            array_of<uint16_t>(code, "scales", ElementType::f16, groups)};
   if (!symmetric) a.zeros = array_of<uint8_t>(code, "zeros", ElementType::u8, groups);
-  CUPEL_CHECK(code.arrays.size() == (symmetric ? 2u : 3u), data, "a uniform code has an array of ",
-              "another kind: ", code.arrays.size(), " arrays");
+  const std::size_t expected = symmetric ? 2 : 3;
+  CUPEL_CHECK(code.arrays.size() == expected, data, "this uniform code must have ", expected,
+              " arrays, not ", code.arrays.size());
   return a;
 }
 

@@ -17,20 +17,24 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
              ",\"data_offsets\":", offsets, "}");
 }
 
+std::string header(const std::vector<std::string>& entries) {
+  return cat("{", joined(entries), "}");
+}
+
 class SafetensorsTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Container> open(const std::string& header, const std::string& data = {}) {
-    return open_safetensors(folder_.write("m.safetensors", safetensors_bytes(header, data)));
+  std::unique_ptr<Container> open(const std::string& text, const std::string& data = {}) {
+    return open_safetensors(folder_.write("m.safetensors", safetensors_bytes(text, data)));
   }
-  void expect_bad(std::string_view part, const std::string& header, const std::string& data = {}) {
-    expect_error(Fault::data, part, [&] { open(header, data); });
+  void expect_bad(std::string_view part, const std::string& text, const std::string& data = {}) {
+    expect_error(Fault::data, part, [&] { open(text, data); });
   }
   test::TempFolder folder_;
 };
 
 TEST_F(SafetensorsTest, ReadsTensorsInFileOrder) {
-  const auto c = open("{" + entry("b", "U8", "[1]", "[4,5]") + "," +
-                          entry("a", "F32", "[1]", "[0,4]") + ",\"__metadata__\":{\"k\":\"v\"}}",
+  const auto c = open(header({entry("b", "U8", "[1]", "[4,5]"), entry("a", "F32", "[1]", "[0,4]"),
+                              "\"__metadata__\":{\"k\":\"v\"}"}),
                       test::raw(2.5f) + "x");
   ASSERT_EQ(c->tensors().size(), 2u);
   EXPECT_EQ(c->tensors()[0].name, "a");
@@ -44,25 +48,23 @@ TEST_F(SafetensorsTest, ReadsTensorsInFileOrder) {
 
 TEST_F(SafetensorsTest, RefusesBadRanges) {
   const std::string four(4, 'x');
-  expect_bad("hole", "{" + entry("a", "U8", "[3]", "[1,4]") + "}", four);
-  expect_bad("overlaps", "{" + entry("a", "U8", "[3]", "[0,3]") + "," +
-                             entry("b", "U8", "[2]", "[2,4]") + "}", four);
-  expect_bad("behind the end", "{" + entry("a", "U8", "[5]", "[0,5]") + "}", four);
-  expect_bad("belong to none", "{" + entry("a", "U8", "[3]", "[0,3]") + "}", four);
-  expect_bad("takes 8 bytes", "{" + entry("a", "F32", "[2]", "[0,4]") + "}", four);
-  expect_bad("does not fit", "{" + entry("a", "F32", "[4294967296,4294967296]", "[0,0]") + "}");
+  expect_bad("hole", header({entry("a", "U8", "[3]", "[1,4]")}), four);
+  expect_bad("overlaps", header({entry("a", "U8", "[3]", "[0,3]"), entry("b", "U8", "[2]", "[2,4]")}), four);
+  expect_bad("behind the end", header({entry("a", "U8", "[5]", "[0,5]")}), four);
+  expect_bad("belong to none", header({entry("a", "U8", "[3]", "[0,3]")}), four);
+  expect_bad("takes 8 bytes", header({entry("a", "F32", "[2]", "[0,4]")}), four);
+  expect_bad("does not fit", header({entry("a", "F32", "[4294967296,4294967296]", "[0,0]")}));
 }
 
 TEST_F(SafetensorsTest, RefusesBadHeaders) {
-  expect_bad("repeats the key 'a'", "{" + entry("a", "U8", "[0]", "[0,0]") + "," +
-                                        entry("a", "I8", "[0]", "[0,0]") + "}");
-  expect_bad("unknown dtype", "{" + entry("a", "f32", "[0]", "[0,0]") + "}");
-  expect_bad("non-negative integer", "{" + entry("a", "U8", "[0.0]", "[0,0]") + "}");
-  expect_bad("non-negative integer", "{" + entry("a", "U8", "[-1]", "[0,0]") + "}");
-  expect_bad("not a pair", "{" + entry("a", "U8", "[0]", "[0,0,0]") + "}");
+  expect_bad("repeats the key 'a'", header({entry("a", "U8", "[0]", "[0,0]"), entry("a", "I8", "[0]", "[0,0]")}));
+  expect_bad("unknown dtype", header({entry("a", "f32", "[0]", "[0,0]")}));
+  expect_bad("non-negative integer", header({entry("a", "U8", "[0.0]", "[0,0]")}));
+  expect_bad("non-negative integer", header({entry("a", "U8", "[-1]", "[0,0]")}));
+  expect_bad("not a pair", header({entry("a", "U8", "[0]", "[0,0,0]")}));
   expect_bad("NUL", std::string("{}\0", 3));
   expect_bad("byte order mark", "\xef\xbb\xbf{}");
-  expect_bad("deep", "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}");
+  expect_bad("deep", cat("{\"a\":", std::string(100000, '['), std::string(100000, ']'), "}"));
   expect_bad("not valid JSON", "{\"\xff\":1}");
   expect_bad("is not a string", "{\"__metadata__\":{\"k\":1}}");
 }
@@ -78,10 +80,9 @@ TEST_F(SafetensorsTest, RefusesBadSizesOfTheHeader) {
 
 TEST_F(SafetensorsTest, ReadsShards) {
   folder_.write("model-1.safetensors",
-                safetensors_bytes("{" + entry("a", "U8", "[1]", "[0,1]") + "," +
-                                      entry("extra", "U8", "[1]", "[1,2]") + "}", "xz"));
+                safetensors_bytes(header({entry("a", "U8", "[1]", "[0,1]"), entry("extra", "U8", "[1]", "[1,2]")}), "xz"));
   folder_.write("model-2.safetensors",
-                safetensors_bytes("{" + entry("b", "U8", "[1]", "[0,1]") + "}", "y"));
+                safetensors_bytes(header({entry("b", "U8", "[1]", "[0,1]")}), "y"));
   const std::string index = "model.safetensors.index.json";
   folder_.write(index, R"({"metadata":{"total_size":7},"weight_map":{"a":"model-1.safetensors",
                            "b":"model-2.safetensors"}})");
@@ -102,7 +103,7 @@ TEST_F(SafetensorsTest, ReadsShards) {
 
 TEST_F(SafetensorsTest, EveryCutOfAFileIsRefused) {
   const std::string whole = safetensors_bytes(
-      "{" + entry("a", "F32", "[2]", "[0,8]") + "," + entry("b", "U8", "[3]", "[8,11]") + "}",
+      header({entry("a", "F32", "[2]", "[0,8]"), entry("b", "U8", "[3]", "[8,11]")}),
       std::string(11, 'x'));
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const auto path = folder_.write("m.safetensors", whole.substr(0, size));

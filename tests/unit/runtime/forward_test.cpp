@@ -4,6 +4,7 @@
 // The decoder against a plain double-precision one, and what must not change a bit of it.
 #include <gtest/gtest.h>
 
+#include "base/cat.h"
 #include "runtime/linear_step.h"
 #include "tiny_model.h"
 
@@ -129,8 +130,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, PackedForward,
                                            Packing{.layout = "uniform", .bits = 3, .group = 128, .symmetric = true},
                                            Packing{.layout = "uniform", .bits = 5, .group = 0},
                                            Packing{.layout = "uniform", .bits = 4, .group = 64, .hadamard = 32}),
-                         [](const auto& info) {
-                           const Packing& p = info.param;
+                         [](const auto& packing) {
+                           const Packing& p = packing.param;
                            return cat("u", p.bits, "g", p.group, p.hadamard > 0 ? "h" : "");
                          });
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <span>
 
+#include "base/cat.h"
 #include "base/rng.h"
 #include "export/artifact_writer.h"
 #include "export/safetensors_writer.h"

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+//
+// What every quantization method promises, on every layout and transform: the registries say which there are.
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/code.h"
+#include "core/tensor_util.h"
+#include "quant/methods.h"
+#include "tests/unit/core/quant_data.h"
+
+namespace cupel {
+namespace {
+
+using core::MatrixGroup;
+using core::MatrixResult;
+using core::Stats;
+
+const Registry<core::Quantizer>& methods() {
+  static const Registry<core::Quantizer> registry = [] {
+    Registry<core::Quantizer> r;
+    quant::register_methods(r);
+    return r;
+  }();
+  return registry;
+}
+
+struct Case {
+  std::string method;
+  std::string recipe;  ///< layout and transform as YAML
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.method << ": " << c.recipe; }
+
+std::vector<std::string> layouts() {
+  std::vector<std::string> all;
+  for (const Alternative& layout : format::layout_alternatives()) {
+    all.push_back(layout.name);
+    if (layout.name != "uniform") continue;
+    for (const int bits : {2, 3, 4, 8})
+      for (const bool symmetric : {true, false})
+        for (const int group : {32, 64, 0})
+          all.push_back(cat("{uniform: {bits: ", bits, ", group: ", group, ", symmetric: ", symmetric, "}}"));
+  }
+  return all;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& method : methods().entries())
+    for (const std::string& layout : layouts())
+      for (const char* transform : {"none", "{hadamard: {block: 64}}"})
+        all.push_back({method.name, cat("{layout: ", layout, ", transform: ", transform, "}")});
+  return all;
+}
+
+std::string case_name(const ::testing::TestParamInfo<Case>& info) {
+  std::string name = cat(info.param.method, "_", info.index, "_");
+  for (const char c : info.param.recipe)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) name += c;
+  return name;
+}
+
+constexpr int64_t kInputs = 200;  // divided by no group, and by 8 alone of the powers of two
+
+/// A fused group: an odd number of rows, one row, as many as a stripe.
+MatrixGroup sample_group() {
+  MatrixGroup group{.id = "model.layers.0.test"};
+  for (const int64_t rows : {37, 1, 16}) {
+    group.names.push_back(cat("matrix", rows));
+    group.weights_oi.push_back(0.05 * core::testing::normals({rows, kInputs}, group.names.back()));
+  }
+  return group;
+}
+
+Stats sample_stats() {
+  static const Stats stats = core::testing::stats_of(core::testing::correlated_inputs(400, kInputs, "x"));
+  return stats;
+}
+
+class Conformance : public ::testing::TestWithParam<Case> {
+ protected:
+  static std::shared_ptr<Params> params_of(const std::string& method, const std::string& yaml) {
+    auto params = methods().at(method).params();
+    const Document document = Document::from_text(yaml, "recipe");
+    std::vector<Problem> problems;
+    read_params(document.root(), *params, problems);
+    EXPECT_TRUE(problems.empty()) << document.format(problems);
+    return params;
+  }
+  static std::unique_ptr<core::Quantizer> make(const std::string& method) {
+    return methods().at(method).make(params_of(method, GetParam().recipe));
+  }
+  static std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,
+                                            const std::string& method = GetParam().method) {
+    const auto results = make(method)->quantize(group, stats, nullptr, Rng(5, group.id));
+    EXPECT_EQ(results.size(), group.weights_oi.size());
+    return results;
+  }
+  static double error_of(const MatrixGroup& group, const std::vector<MatrixResult>& results) {
+    double error = 0;
+    for (std::size_t m = 0; m < results.size(); ++m)
+      error += core::testing::error_under(sample_stats(), group.weights_oi[m], core::decoded_weight(results[m].code));
+    return error;
+  }
+  /// Groups that differ from the sample in their weights.
+  static MatrixGroup group_of(const at::Tensor& w_oi) {
+    return {.id = "model.layers.0.test", .names = {"matrix"}, .weights_oi = {w_oi}};
+  }
+  static bool has_transform() { return GetParam().recipe.find("transform: none") == std::string::npos; }
+};
+
+void expect_same(const MatrixResult& a, const MatrixResult& b) {
+  EXPECT_EQ(a.code.input.id, b.code.input.id);
+  EXPECT_EQ(a.code.input.signs, b.code.input.signs);
+  ASSERT_EQ(a.code.arrays.size(), b.code.arrays.size());
+  for (const auto& [name, array] : a.code.arrays) EXPECT_EQ(array.bytes, b.code.arrays.at(name).bytes) << name;
+}
+
+void expect_plain_rounding(const std::vector<MatrixResult>& results, const std::vector<MatrixResult>& plain,
+                           bool uses_statistics) {
+  for (std::size_t m = 0; m < results.size(); ++m) {
+    EXPECT_TRUE(at::equal(core::decoded_weight(results[m].code), core::decoded_weight(plain[m].code)));
+    EXPECT_EQ(results[m].fallback.starts_with("plain rounding: "), uses_statistics) << results[m].fallback;
+  }
+}
+
+TEST_P(Conformance, SameSeedSameBytesOnAnyNumberOfThreads) {
+  const MatrixGroup group = sample_group();
+  const int threads = at::get_num_threads();
+  const auto first = quantize(group, sample_stats());
+  at::set_num_threads(threads == 1 ? 2 : 1);
+  const auto second = quantize(group, sample_stats());
+  at::set_num_threads(threads);
+  for (std::size_t m = 0; m < first.size(); ++m) expect_same(first[m], second[m]);
+}
+
+TEST_P(Conformance, ErrorIsNotAboveRoundToNearest) {
+  const MatrixGroup group = sample_group();
+  const auto results = quantize(group, sample_stats()), plain = quantize(group, sample_stats(), "rtn");
+  EXPECT_LE(error_of(group, results), error_of(group, plain));
+  for (const MatrixResult& r : results) EXPECT_EQ(r.fallback, "");
+}
+
+TEST_P(Conformance, KeepsShapeAndLayout) {
+  const MatrixGroup group = sample_group();
+  const auto method = make(GetParam().method);
+  const auto results = method->quantize(group, sample_stats(), nullptr, Rng(5, group.id));
+  for (std::size_t m = 0; m < results.size(); ++m) {
+    EXPECT_EQ(results[m].code.layout, method->layout());
+    EXPECT_EQ(results[m].code.rows, group.weights_oi[m].size(0));
+    EXPECT_EQ(results[m].code.cols, kInputs);
+    EXPECT_EQ(results[m].code.input.identity(), !has_transform());
+    EXPECT_EQ(results[m].code.input.id, results[0].code.input.id);
+    EXPECT_TRUE(at::isfinite(core::decoded_weight(results[m].code)).all().item<bool>());
+  }
+}
+
+TEST_P(Conformance, PacksIntoTheBitsItClaimsAndBack) {
+  for (const MatrixResult& r : quantize(sample_group(), sample_stats())) {
+    const format::WeightCode& code = r.code;
+    const format::Planes planes = code.layout->pack(code);
+    format::PlaneViews views;
+    int64_t bytes = 0;
+    for (const auto& [name, plane] : planes) {
+      bytes += static_cast<int64_t>(plane.bytes.size());
+      views[name] = {plane.type, plane.shape, plane.bytes};
+    }
+    EXPECT_EQ(code.layout->bits(code.rows, code.cols), 8 * bytes);
+    at::Tensor unpacked = at::zeros({code.rows, code.cols}, at::kFloat);
+    code.layout->unpack(views, code.rows, code.cols, 0, code.rows,
+                        {unpacked.mutable_data_ptr<float>(), static_cast<std::size_t>(unpacked.numel())});
+    EXPECT_TRUE(at::equal(unpacked, core::decode(code)));
+    const auto arrays = code.layout->unpack_arrays(views, code.rows, code.cols);
+    ASSERT_EQ(arrays.size(), code.arrays.size());
+    for (const auto& [name, array] : code.arrays) EXPECT_EQ(arrays.at(name).bytes, array.bytes) << name;
+  }
+}
+
+TEST_P(Conformance, ZerosStayZeros) {
+  const auto results = quantize(group_of(at::zeros({5, kInputs}, at::kFloat)), sample_stats());
+  EXPECT_TRUE(at::equal(core::decoded_weight(results[0].code), at::zeros({5, kInputs}, at::kFloat)));
+}
+
+TEST_P(Conformance, ConstantsAndTinyWeightsAreNoTrouble) {
+  for (const double value : {0.02, -0.02, 1e-8}) {
+    const MatrixGroup group = group_of(at::full({5, kInputs}, value, at::kFloat));
+    const auto results = quantize(group, sample_stats()), plain = quantize(group, sample_stats(), "rtn");
+    EXPECT_TRUE(at::isfinite(core::decoded_weight(results[0].code)).all().item<bool>());
+    // Below float16's resolution there is nothing to compare.
+    if (std::abs(value) > 1e-6) {
+      EXPECT_LE(error_of(group, results), 1.001 * error_of(group, plain)) << value;
+    }
+  }
+}
+
+TEST_P(Conformance, RefusesWeightsThatAreNotFinite) {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    MatrixGroup group = sample_group();
+    group.weights_oi[2][3][4].fill_(bad);
+    try {
+      quantize(group, sample_stats());
+      ADD_FAILURE() << "no error";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.fault(), Fault::data);
+      EXPECT_NE(e.message().find("matrix16"), std::string::npos) << e.message();
+    }
+  }
+}
+
+TEST_P(Conformance, WeightsOfDeadInputsAreNotLost) {
+  Stats stats = sample_stats();
+  stats.second_moment_ii = stats.second_moment_ii.clone();
+  for (const int64_t axis : {0, 1}) stats.second_moment_ii.slice(axis, 60, 68).fill_(0);
+  stats.absmax_i = stats.absmax_i.clone();
+  stats.absmax_i.slice(0, 60, 68).fill_(0);
+  const MatrixGroup group = sample_group();
+  const auto results = quantize(group, stats);
+  for (std::size_t m = 0; m < results.size(); ++m) {
+    const at::Tensor w = group.weights_oi[m].slice(1, 60, 68);
+    const at::Tensor error = core::decoded_weight(results[m].code).slice(1, 60, 68) - w;
+    EXPECT_TRUE(at::isfinite(error).all().item<bool>());
+    // Mixed with others, a dead input may take the error of its block.
+    if (!has_transform()) {
+      EXPECT_LT((error * error).sum().item<double>(), (w * w).sum().item<double>());
+    }
+    EXPECT_EQ(results[m].fallback, "");
+  }
+}
+
+TEST_P(Conformance, UnusableStatisticsMeanPlainRoundingThatIsNamed) {
+  const MatrixGroup group = sample_group();
+  const auto plain = quantize(group, sample_stats(), "rtn");
+  const bool uses_statistics = make(GetParam().method)->needs().any();
+  Stats poisoned = sample_stats(), silent = sample_stats();
+  poisoned.second_moment_ii = poisoned.second_moment_ii.clone();
+  poisoned.second_moment_ii[7][9].fill_(std::numeric_limits<double>::quiet_NaN());
+  silent.second_moment_ii = at::zeros({kInputs, kInputs}, at::kDouble);
+  silent.absmax_i = at::zeros({kInputs}, at::kDouble);
+  for (const Stats& stats : {Stats{}, poisoned, silent})
+    expect_plain_rounding(quantize(group, stats), plain, uses_statistics);
+}
+
+TEST_P(Conformance, ParametersSurviveYaml) {
+  const auto params = params_of(GetParam().method, GetParam().recipe);
+  const auto again = params_of(GetParam().method, params_yaml(*params));
+  EXPECT_EQ(params_json(*again), params_json(*params));
+  for (const FieldDoc& field : params_docs(*params)) EXPECT_NE(field.doc, "") << field.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Conformance, ::testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace cupel
