@@ -5,7 +5,7 @@
 // Idea: the student writes, and at every state that it reaches the teacher's whole distribution is the target.
 // Formula: (1 / N) sum over generated positions of D(q, p), N over the whole batch; D is reverse KL, forward KL or JS.
 // Source: Agarwal et al., "On-policy distillation of language models" (GKD); Gu et al., "MiniLLM" (reverse KL).
-// Cost: per step one rollout, one teacher forward, one student forward and backward; no logits of more than kHeadRows rows.
+// Cost: per step one rollout, one teacher forward, one student forward and backward; logits of kHeadRows at a time.
 // Ours differs: the full vocabulary instead of the sampled token; no gradient flows through sampling.
 #include "distill/opd.h"
 

@@ -21,8 +21,8 @@ struct Rollout {
   int64_t sequences() const { return ids_nt.size(0); }
 };
 
-/// Where states come from: the student, a teacher, text, or mixtures. The answer depends on the step, the stream and the
-/// student's weights alone.
+/// Where states come from: the student, a teacher, text, or mixtures. The answer depends on the step, the stream and
+/// the student's weights alone.
 class RolloutSource {
  public:
   virtual ~RolloutSource() = default;
@@ -70,6 +70,7 @@ std::unique_ptr<RolloutSource> make_rollout_source(const std::vector<int64_t>& t
 
 /// `batch` windows of `length` tokens at places that depend on (rng, step, sequence) alone. Fault::user if the text is
 /// shorter than a window.
-at::Tensor random_windows(const std::vector<int64_t>& text, int64_t batch, int64_t length, int64_t step, const Rng& rng);
+at::Tensor random_windows(const std::vector<int64_t>& text, int64_t batch, int64_t length, int64_t step,
+                          const Rng& rng);
 
 }  // namespace cupel::distill

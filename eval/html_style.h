@@ -28,16 +28,16 @@ li{overflow-wrap:anywhere}
 .tile b{display:block;font-size:1.6rem;line-height:1.2;font-weight:600;font-variant-numeric:tabular-nums}
 .tile span{display:block;color:var(--soft);font-size:.875rem;line-height:1.35}
 
-.scroll{overflow-x:auto;margin:.75rem 0;-webkit-overflow-scrolling:touch}
+.scroll{overflow-x:auto;margin:.25rem 0 1.5rem}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.4rem 1.25rem .4rem 0;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
 th:last-child,td:last-child{padding-right:0}
 th{color:var(--soft);font-weight:500;vertical-align:bottom}
 .n{text-align:right}
+.facts table{width:100%;max-width:48rem}
 .facts th,.facts td{white-space:normal}
+.facts th,.facts td:first-child{overflow-wrap:anywhere;min-width:6rem}
 .facts td:first-child{color:var(--soft)}
-.facts td{overflow-wrap:anywhere}
-.facts table{width:100%;max-width:44rem}
 
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1.75rem 2.5rem}
 figure{margin:0;min-width:0}

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
+#include <algorithm>
 #include <functional>
 
 #include "base/cat.h"
+#include "eval/html.h"
 #include "eval/report_sections.h"
 #include "eval/svg.h"
 
@@ -14,9 +16,9 @@ constexpr std::size_t kSideBySide = 3;  // models that fit next to each other on
 
 std::string positive(double value, int digits) { return value > 0 ? fixed(value, digits) : "-"; }
 
-/// "20.9625 ± 1.2000" with spaces that don't break.
+/// "20.9625 ± 1.2000"; a line may break before the sign.
 std::string with_error(double value, double error, int digits) {
-  return error > 0 ? cat(fixed(value, digits), "\xC2\xA0\xC2\xB1\xC2\xA0", fixed(error, digits)) : fixed(value, digits);
+  return error > 0 ? cat(fixed(value, digits), " \xC2\xB1\xC2\xA0", fixed(error, digits)) : fixed(value, digits);
 }
 
 std::string protocol_text(const PerplexityResult& p) {
@@ -24,6 +26,12 @@ std::string protocol_text(const PerplexityResult& p) {
 }
 
 const TextMeasure* measure_at(const EvalResult& r, std::size_t text) { return text < r.texts.size() ? &r.texts[text] : nullptr; }
+
+std::size_t text_count(const std::vector<EvalResult>& results) {
+  std::size_t texts = 0;
+  for (const EvalResult& r : results) texts = std::max(texts, r.texts.size());
+  return texts;
+}
 
 /// A row a fact, a column a model; facts that no model has are left out.
 class Facts {
@@ -84,37 +92,47 @@ std::string side_by_side(const std::vector<EvalResult>& results) {
   facts.add("parameters", [](const EvalResult& r) { return r.parameters > 0 ? cat(fixed(static_cast<double>(r.parameters) / 1e6, 1), " M") : ""; });
   facts.add("bits a weight, everything counted", [](const EvalResult& r) { return positive(r.bits_per_weight, 3); });
   facts.add("bits a weight, quantized matrices alone", [](const EvalResult& r) { return positive(r.bits_per_weight_matrices, 3); });
-  std::size_t texts = 0;
-  for (const EvalResult& r : results) texts = std::max(texts, r.texts.size());
-  for (std::size_t t = 0; t < texts; ++t) add_text_facts(facts, results, t);
+  for (std::size_t t = 0; t < text_count(results); ++t) add_text_facts(facts, results, t);
   facts.add("prompt, tokens a second", [](const EvalResult& r) { return positive(r.prompt_tokens_per_second, 1); });
   facts.add("generation, tokens a second", [](const EvalResult& r) { return positive(r.decode_tokens_per_second, 1); });
   return facts.html();
 }
 
-std::string row_a_model(const std::vector<EvalResult>& results) {
-  Table t{{"model", "engine", "size", "bits/weight", "matrices alone", "text", "perplexity", "+-", "KL", "+-", "same top-1",
-           "prompt tok/s", "decode tok/s"},
-          {}};
-  for (const EvalResult& r : results) {
-    std::vector<TextMeasure> texts = r.texts;
-    if (texts.empty()) texts.emplace_back();
-    for (const TextMeasure& m : texts) {
-      const bool scored = m.perplexity.blocks > 0;
-      const auto& d = m.divergence;
-      t.rows.push_back({r.model, r.engine, human_bytes(static_cast<double>(r.bytes)), positive(r.bits_per_weight, 3),
-                        positive(r.bits_per_weight_matrices, 3), scored ? protocol_text(m.perplexity) : "-",
-                        scored ? fixed(m.perplexity.value, 4) : "-", scored ? fixed(m.perplexity.error, 4) : "-",
-                        d ? fixed(d->kl_mean, 6) : "-", d ? fixed(d->kl_error, 6) : "-",
-                        d ? fixed(d->same_top1, 4) : "-", positive(r.prompt_tokens_per_second, 1),
-                        positive(r.decode_tokens_per_second, 1)});
-    }
-  }
-  return t.html();
+Table models_table(const std::vector<EvalResult>& results) {
+  Table t{{"model", "size", "bits/weight", "matrices alone", "prompt tok/s", "decode tok/s", "engine"}, {}};
+  for (const EvalResult& r : results)
+    t.rows.push_back({r.model, human_bytes(static_cast<double>(r.bytes)), positive(r.bits_per_weight, 3),
+                      positive(r.bits_per_weight_matrices, 3), positive(r.prompt_tokens_per_second, 1),
+                      positive(r.decode_tokens_per_second, 1), r.engine});
+  return t;
 }
 
-std::string kl_note(const std::string& file, const DivergenceResult& d) {
-  return cat(file, ", ", d.tokens, " tokens. Median ", fixed(d.kl_median, 4), ", 90 % below ", fixed(d.kl_p90, 4), ", 99 % below ",
+Table text_measures(const std::vector<EvalResult>& results, std::size_t text) {
+  Table t{{"model", "bits/weight", "perplexity", "\xC2\xB1", "KL", "\xC2\xB1", "same top-1"}, {}};
+  for (const EvalResult& r : results) {
+    const TextMeasure* m = measure_at(r, text);
+    const DivergenceResult* d = m && m->divergence ? &*m->divergence : nullptr;
+    t.rows.push_back({r.model, positive(r.bits_per_weight, 3), m ? fixed(m->perplexity.value, 4) : "-",
+                      m ? fixed(m->perplexity.error, 4) : "-", d ? fixed(d->kl_mean, 6) : "-",
+                      d ? fixed(d->kl_error, 6) : "-", d ? fixed(d->same_top1, 4) : "-"});
+  }
+  return t;
+}
+
+/// For many models: one table a text, then what belongs to the models alone.
+std::string row_a_model(const std::vector<EvalResult>& results) {
+  std::string out;
+  for (std::size_t t = 0; t < text_count(results); ++t)
+    for (const EvalResult& r : results)
+      if (const TextMeasure* m = measure_at(r, t)) {
+        out += cat("<p class=\"title\">", escape_html(protocol_text(m->perplexity)), "</p>", text_measures(results, t).html());
+        break;
+      }
+  return cat(out, "<p class=\"title\">Models</p>", models_table(results).html());
+}
+
+std::string kl_note(const DivergenceResult& d) {
+  return cat(d.tokens, " tokens. Median ", fixed(d.kl_median, 4), ", 90 % below ", fixed(d.kl_p90, 4), ", 99 % below ",
              fixed(d.kl_p99, 4), ", largest ", fixed(d.kl_max, 3), "; reverse KL ", fixed(d.kl_reverse_mean, 4),
              ". The right token's probability changed by ", fixed(100 * d.delta_p_mean, 2), " points on average, ",
              fixed(100 * d.delta_p_rms, 2), " rms.");
@@ -149,15 +167,25 @@ std::string pareto_section(const std::vector<EvalResult>& results) {
 }
 
 std::string divergence_section(const std::vector<EvalResult>& results) {
+  ChartText text;
+  text.x = "KL, nats";
+  text.y = "tokens";
+  int models = 0;
+  for (const EvalResult& r : results) {
+    bool any = false;
+    for (const TextMeasure& m : r.texts) {
+      if (!m.divergence) continue;
+      text.cover_x.insert(text.cover_x.end(), m.divergence->kl.begin(), m.divergence->kl.end());
+      any = true;
+    }
+    models += any;
+  }
   std::string out;
   for (const EvalResult& r : results)
     for (const TextMeasure& m : r.texts) {
       if (!m.divergence) continue;
-      ChartText text;
-      text.title = cat("KL of each token, ", file_name(r.model));
-      text.x = "KL, nats";
-      text.y = "tokens";
-      text.note = kl_note(m.perplexity.file, *m.divergence);
+      text.title = cat("KL of each token, ", models > 1 ? cat(file_name(r.model), ", ") : "", file_name(m.perplexity.file));
+      text.note = kl_note(*m.divergence);
       out += log_histogram(text, m.divergence->kl, 48);
     }
   return out.empty() ? "" : cat("<h2>How far each prediction moved</h2>\n<div class=\"charts\">", out, "</div>\n");

@@ -42,7 +42,8 @@ std::string agreement(const std::string& a, const std::string& b) {
   // The byte that differs may be inside a character: that one has begun and doesn't count.
   auto characters = std::count_if(a.begin(), end, [](char c) { return (c & 0xC0) != 0x80; });
   if (end != a.end() && (*end & 0xC0) == 0x80) --characters;
-  return characters > 0 ? cat("the same for ", characters, " characters") : "different from the start";
+  if (characters == 0) return "different from the start";
+  return cat("the same for ", characters, characters == 1 ? " character" : " characters");
 }
 
 std::string continuation(const std::string& who, const std::string& text) {
@@ -60,7 +61,7 @@ std::string tiles_section(const RunReport& report) {
     const auto& p = a.texts[0].perplexity;
     out += tile(fixed(p.value, 2), b.texts.empty() ? "perplexity" : cat("perplexity, from ", fixed(b.texts[0].perplexity.value, 2)));
     if (const auto& d = a.texts[0].divergence) {
-      out += tile(fixed(d->kl_mean, 4), cat("KL, nats a token, \xC2\xB1 ", fixed(d->kl_error, 4)));
+      out += tile(fixed(d->kl_mean, 4), cat("KL, nats a token, \xC2\xB1\xC2\xA0", fixed(d->kl_error, 4)));
       out += tile(cat(fixed(100 * d->same_top1, 1), " %"), "same best token");
     }
   }

@@ -16,6 +16,12 @@ namespace {
 constexpr std::size_t kColours = 4;
 constexpr std::size_t kMostPoints = 2000;  // of a line; more can't be seen
 
+std::vector<double> extent_x(const std::vector<Series>& series, const std::vector<double>& cover) {
+  std::vector<double> out = cover;
+  for (const Series& s : series) out.insert(out.end(), s.x.begin(), s.x.end());
+  return out;
+}
+
 /// Both ends of every error bar.
 std::vector<double> extent_y(const std::vector<Series>& series, const std::vector<double>& cover) {
   std::vector<double> out = cover;
@@ -57,6 +63,17 @@ std::string bar(const Frame& f, double left, double width, double share, std::si
              "</title></rect>");
 }
 
+/// The values within eight decades of the largest.
+std::vector<double> upper_decades(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double v : values)
+    if (std::isfinite(v)) largest = std::max(largest, v);
+  std::vector<double> out;
+  for (const double v : values)
+    if (std::isfinite(v) && v > largest * 1e-8) out.push_back(v);
+  return out;
+}
+
 /// One series; a value that can't be shown interrupts the line.
 std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s, std::size_t colour) {
   const std::size_t count = std::min(s.x.size(), s.y.size()), stride = count / kMostPoints + 1;
@@ -82,9 +99,7 @@ std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s, 
 }  // namespace
 
 std::string line_chart(const ChartText& text, const std::vector<Series>& series) {
-  std::vector<double> all_x;
-  for (const Series& s : series) all_x.insert(all_x.end(), s.x.begin(), s.x.end());
-  const Axis x(all_x, text.log_x, false), y(extent_y(series, text.cover_y), text.log_y, false);
+  const Axis x(extent_x(series, text.cover_x), text.log_x, false), y(extent_y(series, text.cover_y), text.log_y, false);
   const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x);
   for (std::size_t s = 0; s < series.size(); ++s) out += line(f, x, y, series[s], s);
@@ -92,7 +107,7 @@ std::string line_chart(const ChartText& text, const std::vector<Series>& series)
 }
 
 std::string scatter_chart(const ChartText& text, const Series& points, const std::vector<std::string>& labels) {
-  const Axis x(points.x, text.log_x, false), y(extent_y({points}, text.cover_y), text.log_y, false);
+  const Axis x(extent_x({points}, text.cover_x), text.log_x, false), y(extent_y({points}, text.cover_y), text.log_y, false);
   const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x), names = "<p class=\"key\">";
   for (std::size_t i = 0; i < std::min(points.x.size(), points.y.size()); ++i) {
@@ -128,13 +143,7 @@ std::string bar_chart(const ChartText& text, const std::vector<std::string>& cat
 }
 
 std::string log_histogram(const ChartText& text, const std::vector<double>& values, int bins) {
-  double largest = 0;
-  for (const double v : values)
-    if (std::isfinite(v)) largest = std::max(largest, v);
-  std::vector<double> shown;
-  for (const double v : values)
-    if (std::isfinite(v) && v > largest * 1e-8) shown.push_back(v);
-  const Axis x(shown, true, false);
+  const Axis x(upper_decades(text.cover_x.empty() ? values : text.cover_x), true, false);
   std::vector<double> counts(static_cast<std::size_t>(std::max(bins, 1)), 0.0);
   for (const double v : values) {
     if (!std::isfinite(v)) continue;

@@ -20,8 +20,8 @@ struct Series {
 struct ChartText {
   std::string title, x, y;
   bool log_x = false, log_y = false;
-  std::string note;             ///< below the chart
-  std::vector<double> cover_y;  ///< values that the y axis covers too, so that neighbours share a scale
+  std::string note;                      ///< below the chart
+  std::vector<double> cover_x, cover_y;  ///< what the axes cover besides, so that neighbours share a scale
 };
 
 /// Lines, with points where they can be told apart.

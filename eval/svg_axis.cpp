@@ -80,10 +80,9 @@ double Axis::at(double value) const {
 void Axis::linear_ticks() {
   const double size = std::max(std::abs(low_), std::abs(high_));
   if (high_ - low_ <= std::max(1e-12 * size, 1 / kLargest)) {
-    const double pad = size <= 1 / kLargest ? 1 : 0.1 * size;
-    high_ += pad;
-    // What can't be negative keeps its zero.
-    low_ = size <= 1 / kLargest ? 0 : low_ - pad;
+    const bool zero = size <= 1 / kLargest;
+    high_ = zero ? 1 : high_ + 0.1 * size;
+    low_ = zero ? 0 : low_ - 0.1 * size;
   }
   const double step = round_step(high_ - low_, 5);
   low_ = std::floor(low_ / step + 1e-9) * step;

@@ -33,9 +33,12 @@ std::size_t bytes_of(const OutputTensor& t) {
 
 const char* dtype_of(const OutputTensor& t) {
   switch (t.type) {
-    case ElementType::f32: return "F32";
-    case ElementType::f16: return "F16";
-    case ElementType::bf16: return "BF16";
+    case ElementType::f32:
+      return "F32";
+    case ElementType::f16:
+      return "F16";
+    case ElementType::bf16:
+      return "BF16";
     default:
       fail(Fault::internal, "tensor '", t.name, "': type ", format::traits(t.type).name,
            " cannot be written");
@@ -90,8 +93,8 @@ std::vector<char> encode(const OutputTensor& t, std::span<const float> values) {
     return out;
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const uint16_t bits = t.type == ElementType::f16 ? format::f32_to_f16(values[i])
-                                                     : format::f32_to_bf16(values[i]);
+    const uint16_t bits =
+        t.type == ElementType::f16 ? format::f32_to_f16(values[i]) : format::f32_to_bf16(values[i]);
     std::memcpy(out.data() + 2 * i, &bits, 2);
   }
   return out;

@@ -2,13 +2,13 @@
 // Copyright the Cupel authors
 //
 // Depth pruning by block influence, with an optional linear repair.
-// Idea: a layer whose output points where its input pointed does little; what it did is close to linear in the MLP output
-//   of the layer before, so it folds into that layer's down projection.
+// Idea: a layer whose output points where its input pointed does little; what it did is close to linear in the MLP
+//   output of the layer before, so it folds into that layer's down projection.
 // Formula: influence of layers [s, e) = 1 - mean cos(h_s, h_e); with m the MLP output of layer s-1:
 //   A = (M^T M + damp mean(diag) I)^-1 M^T (H_e - H_s), down <- (I + A)^T down.
 // Source: Men et al., "ShortGPT" (influence); Shopkhoev et al., "ReplaceMe" (linear map).
 // Cost: two forward passes over the probe; per run two [h, h] float64 sums and one Cholesky factorisation.
-// Ours differs: the ridge shrinks towards plain removal; a repair that raises the loss on held-out probe text is dropped.
+// Ours differs: the ridge shrinks towards plain removal; a repair that raises the loss on held-out probe text goes.
 #include "prune/depth.h"
 
 #include <ATen/TensorOperators.h>
@@ -186,7 +186,7 @@ void repair(const DepthParams& params, Model& model, const at::Tensor& ids_nt, P
 void DepthParams::visit(ParamVisitor& v) {
   v.field("score", score, {{"block-influence", 0}}, "what ranks the layers");
   v.field("remove", remove, "layers to take out").in(1, 1000);
-  v.field("contiguous", contiguous, "take the run of layers with the least influence; false: the least ones one by one");
+  v.field("contiguous", contiguous, "the run of layers with the least influence; false: the least ones one by one");
   v.field("repair", repair, {{"none", 0}, {"linear", 1}}, "linear: fold a least squares map into the layer before");
   v.field("damp", damp, "share of the mean diagonal added to the least squares problem").in(0, 100);
   v.field("protect_first", protect_first, "layers at the start that stay").in(0, 1000);

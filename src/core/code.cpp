@@ -21,8 +21,8 @@ using format::ElementType;
 /// Rounding to a narrower float: the trivial code, no scales. Values beyond float16 become its largest number.
 class DenseEncoding : public Encoding {
  public:
-  DenseEncoding(ElementType type, int64_t rows, int64_t cols)
-      : type_(type), values_oi_(at::empty({rows, cols}, at::kFloat)), out_(values_oi_.data_ptr<float>()) {}
+  DenseEncoding(std::shared_ptr<const format::DenseLayout> layout, int64_t rows, int64_t cols)
+      : layout_(std::move(layout)), type_(layout_->type()), values_oi_(at::empty({rows, cols}, at::kFloat)), out_(values_oi_.data_ptr<float>()) {}
 
   void encode(const TileColumn& t) override {
     const int64_t inputs = values_oi_.size(1);
@@ -35,7 +35,9 @@ class DenseEncoding : public Encoding {
   }
 
   format::WeightCode finish() override {
-    return format::dense_code(type_, values_oi_.size(0), values_oi_.size(1), floats(values_oi_));
+    format::WeightCode code = format::dense_code(type_, values_oi_.size(0), values_oi_.size(1), floats(values_oi_));
+    code.layout = layout_;
+    return code;
   }
 
  private:
@@ -46,6 +48,7 @@ class DenseEncoding : public Encoding {
     return type_ == ElementType::bf16 ? format::bf16_to_f32(format::f32_to_bf16(x)) : x;
   }
 
+  std::shared_ptr<const format::DenseLayout> layout_;
   ElementType type_;
   at::Tensor values_oi_;
   float* out_;
@@ -53,13 +56,13 @@ class DenseEncoding : public Encoding {
 
 class DenseCode : public Code {
  public:
-  explicit DenseCode(ElementType type) : type_(type) {}
+  explicit DenseCode(std::shared_ptr<const format::DenseLayout> layout) : layout_(std::move(layout)) {}
   std::unique_ptr<Encoding> fit(const at::Tensor& w_oi, const Metric&) const override {
-    return std::make_unique<DenseEncoding>(type_, w_oi.size(0), w_oi.size(1));
+    return std::make_unique<DenseEncoding>(layout_, w_oi.size(0), w_oi.size(1));
   }
 
  private:
-  ElementType type_;
+  std::shared_ptr<const format::DenseLayout> layout_;
 };
 
 }  // namespace
@@ -82,8 +85,8 @@ const EnumNames& scale_rule_names() {
 std::unique_ptr<Code> make_code(std::shared_ptr<const format::Layout> layout, ScaleRule rule) {
   if (auto uniform = std::dynamic_pointer_cast<const format::UniformLayout>(layout))
     return std::make_unique<UniformCode>(std::move(uniform), rule);
-  if (const auto* dense = dynamic_cast<const format::DenseLayout*>(layout.get()))
-    return std::make_unique<DenseCode>(dense->type());
+  if (auto dense = std::dynamic_pointer_cast<const format::DenseLayout>(layout))
+    return std::make_unique<DenseCode>(std::move(dense));
   fail(Fault::user, "layout '", layout->name(), "' has no code that a quantizer could round to");
 }
 

@@ -16,8 +16,8 @@
 namespace cupel::core {
 namespace {
 
-/// Why CUDA can't be used, or "". Loads the CUDA half at the first call; LibTorch asks for its CUDA hooks once and keeps
-/// the answer, so nothing may ask before.
+/// Why CUDA can't be used, or "". Loads the CUDA half at the first call. LibTorch asks for its CUDA hooks once and keeps
+/// the answer: nothing may ask before.
 const std::string& cuda_problem() {
   static const std::string problem = []() -> std::string {
     if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) return "no NVIDIA driver (libcuda.so.1) is installed";
@@ -25,7 +25,8 @@ const std::string& cuda_problem() {
     if (!dladdr(reinterpret_cast<const void*>(&at::globalContext), &place) || !place.dli_fname)
       return "the place of libtorch_cpu.so is not known";
     const auto path = std::filesystem::path(place.dli_fname).parent_path() / "libtorch_cuda.so";
-    if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) return cat("the CUDA half of LibTorch failed to load: ", dlerror());
+    if (!dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL))
+      return cat("the CUDA half of LibTorch failed to load: ", dlerror());
     if (!at::hasCUDA()) return "LibTorch finds no usable GPU";
     return "";
   }();

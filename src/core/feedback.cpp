@@ -35,6 +35,8 @@ namespace {
 
 // Rows that are rounded together: they share a cache-resident panel and one pass over F.
 constexpr int64_t kPanelRows = 64;
+// Entries of F that one thread unfolds at a time.
+constexpr int64_t kGrain = 32768;
 constexpr double kLargestDamp = 1e3;
 // Below this share of the mean diagonal a pivot is noise, and its feedback would be too.
 constexpr double kSmallestPivot = 1e-9;
@@ -92,7 +94,7 @@ void unfold(const at::Tensor& lower, int64_t tile, Factor& factor) {
   float* f = factor.feedback_pp.mutable_data_ptr<float>();
   const double* l = lower.const_data_ptr<double>();
   const auto r = [&](int64_t row, int64_t col) { return row > col ? 0.0 : l[(n - 1 - row) * ld + n - 1 - col]; };
-  at::parallel_for(0, n, 16, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
     std::vector<double> x(static_cast<std::size_t>(tile));
     for (int64_t p = begin; p < end; ++p) {
       std::fill(f + p * n, f + p * n + p / tile * tile, 0.0f);

@@ -70,6 +70,8 @@ inline void add_product(double* c, int64_t ldc, Strided<double> a, const double*
 }
 
 constexpr int64_t kCholeskyTile = 64;
+// Fewer tiles than this below the diagonal are done in less time than it takes to wake threads.
+constexpr int64_t kTilesWorthThreads = 8;
 
 /// Lower Cholesky factor of one tile, in place.
 inline bool cholesky_tile(double* a, int64_t n, double smallest_pivot) {
@@ -111,8 +113,9 @@ inline bool cholesky(double* a, int64_t n, double smallest_pivot) {
   std::vector<double> minus(static_cast<std::size_t>(kTile * n));
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t col = t * kTile, below = tiles - t - 1;
+    const int64_t grain = below < kTilesWorthThreads ? kTilesWorthThreads : 1;
     if (!cholesky_tile(a + col * n + col, n, smallest_pivot)) return false;
-    at::parallel_for(0, below, 1, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, below, grain, [&](int64_t begin, int64_t end) {
       for (int64_t u = begin; u < end; ++u) cholesky_rows(a, n, col + (u + 1) * kTile, col, minus.data());
     });
     const auto update = [&](int64_t u) {
@@ -121,7 +124,7 @@ inline bool cholesky(double* a, int64_t n, double smallest_pivot) {
                   kTile, (u + 1) * kTile);
     };
     // Row u costs u: first and last go together, so that threads get equal work.
-    at::parallel_for(0, (below + 1) / 2, 1, [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, (below + 1) / 2, grain, [&](int64_t begin, int64_t end) {
       for (int64_t u = begin; u < end; ++u) {
         update(u);
         if (below - 1 - u != u) update(below - 1 - u);

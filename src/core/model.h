@@ -58,7 +58,7 @@ class Model {
   at::Tensor& final_norm();    ///< [h]
   at::Tensor& head();          ///< [v, h]; the embedding itself when tied
   at::Tensor& weight(format::WeightId id);
-  /// Moves and casts `value`. The way to change a weight that evict() may not drop: edits through layer() are lost then.
+  /// Moves and casts `value`. evict() keeps a weight that was changed so; edits through layer() are lost then.
   void set_weight(format::WeightId id, at::Tensor value);
   /// Every weight once (a tied head is the embedding), with its canonical name: embedding, layers, norm, head. Loads
   /// everything.

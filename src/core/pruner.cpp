@@ -30,8 +30,8 @@ void apply(const PrunePlan& plan, Model& model) {
   std::sort(gone.begin(), gone.end());
   const bool valid = gone.empty() || (gone.front() >= 0 && gone.back() < model.layers() &&
                                       std::adjacent_find(gone.begin(), gone.end()) == gone.end());
-  CUPEL_CHECK(valid, data, "the plan removes layers ", list_text(gone), ", which are not distinct layers of a model of ",
-              model.layers());
+  CUPEL_CHECK(valid, data, "the plan removes layers ", list_text(gone), ", but the model has layers 0 to ",
+              model.layers() - 1, ", each removable once");
   for (const auto& [name, value] : plan.replace) {
     const auto id = format::id_of_canonical(model.config().architecture(), name);
     CUPEL_CHECK(id.has_value(), data, "the plan replaces '", name, "', which this model does not have");

@@ -12,9 +12,9 @@
 namespace cupel::format {
 namespace {
 
-constexpr std::string_view kRoleNames[] = {
-    "embedding", "head",   "final_norm", "attention_norm", "query", "key",
-    "value",     "output", "mlp_norm",   "gate",           "up",    "down"};
+constexpr std::string_view kRoleNames[] = {"embedding", "head", "final_norm", "attention_norm",
+                                           "query",     "key",  "value",      "output",
+                                           "mlp_norm",  "gate", "up",         "down"};
 
 Architecture llama() {
   Architecture a;
@@ -28,8 +28,7 @@ Architecture llama() {
       {Role::key, "model.layers.{}.self_attn.k_proj.weight", "blk.{}.attn_k.weight"},
       {Role::value, "model.layers.{}.self_attn.v_proj.weight", "blk.{}.attn_v.weight"},
       {Role::output, "model.layers.{}.self_attn.o_proj.weight", "blk.{}.attn_output.weight"},
-      {Role::mlp_norm, "model.layers.{}.post_attention_layernorm.weight",
-       "blk.{}.ffn_norm.weight"},
+      {Role::mlp_norm, "model.layers.{}.post_attention_layernorm.weight", "blk.{}.ffn_norm.weight"},
       {Role::gate, "model.layers.{}.mlp.gate_proj.weight", "blk.{}.ffn_gate.weight"},
       {Role::up, "model.layers.{}.mlp.up_proj.weight", "blk.{}.ffn_up.weight"},
       {Role::down, "model.layers.{}.mlp.down_proj.weight", "blk.{}.ffn_down.weight"},
@@ -175,24 +174,31 @@ std::vector<double> rope_frequencies(const Rope& rope, int64_t head_dim) {
 std::vector<int64_t> ModelConfig::shape_of(Role role) const {
   switch (role) {
     case Role::embedding:
-    case Role::head: return {vocab, hidden};
+    case Role::head:
+      return {vocab, hidden};
     case Role::final_norm:
     case Role::attention_norm:
-    case Role::mlp_norm: return {hidden};
-    case Role::query: return {heads * head_dim, hidden};
+    case Role::mlp_norm:
+      return {hidden};
+    case Role::query:
+      return {heads * head_dim, hidden};
     case Role::key:
-    case Role::value: return {kv_heads * head_dim, hidden};
-    case Role::output: return {hidden, heads * head_dim};
+    case Role::value:
+      return {kv_heads * head_dim, hidden};
+    case Role::output:
+      return {hidden, heads * head_dim};
     case Role::gate:
-    case Role::up: return {intermediate, hidden};
-    case Role::down: return {hidden, intermediate};
+    case Role::up:
+      return {intermediate, hidden};
+    case Role::down:
+      return {hidden, intermediate};
   }
   fail(Fault::internal, "a role without shape");
 }
 
 std::vector<std::vector<Role>> input_groups(const Architecture&) {
-  return {{Role::query, Role::key, Role::value}, {Role::output}, {Role::gate, Role::up},
-          {Role::down}};
+  return {
+      {Role::query, Role::key, Role::value}, {Role::output}, {Role::gate, Role::up}, {Role::down}};
 }
 
 bool is_matrix(Role role) {

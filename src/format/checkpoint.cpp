@@ -40,14 +40,19 @@ Kind kind_of(const std::string& path) {
 
 std::unique_ptr<Checkpoint> Checkpoint::open(const std::string& path) {
   switch (kind_of(path)) {
-    case Kind::folder: return open_hf_checkpoint(path);
-    case Kind::gguf: return open_gguf_checkpoint(path);
-    case Kind::artifact: return open_artifact_checkpoint(path);
+    case Kind::folder:
+      return open_hf_checkpoint(path);
+    case Kind::gguf:
+      return open_gguf_checkpoint(path);
+    case Kind::artifact:
+      return open_artifact_checkpoint(path);
     case Kind::safetensors:
-      fail(Fault::user, "'", path, "' holds weights only; give the folder that also holds its "
+      fail(Fault::user, "'", path,
+           "' holds weights only; give the folder that also holds its "
            "config.json");
     default:
-      fail(Fault::user, "'", path, "' is no model: a Hugging Face folder, a .gguf or a .cupel file "
+      fail(Fault::user, "'", path,
+           "' is no model: a Hugging Face folder, a .gguf or a .cupel file "
            "expected");
   }
 }
@@ -76,11 +81,16 @@ std::string Checkpoint::fingerprint() const {
 std::string tokenizer_json_of(const std::string& path) {
   const std::string json = [&]() -> std::string {
     switch (kind_of(path)) {
-      case Kind::folder: return hf_tokenizer_json(path);
-      case Kind::gguf: return gguf_tokenizer_json(GgufFile(path));
-      case Kind::artifact: return Artifact::open(path)->tokenizer_json();
-      case Kind::json: return read_text(path);
-      default: return "";
+      case Kind::folder:
+        return hf_tokenizer_json(path);
+      case Kind::gguf:
+        return gguf_tokenizer_json(GgufFile(path));
+      case Kind::artifact:
+        return Artifact::open(path)->tokenizer_json();
+      case Kind::json:
+        return read_text(path);
+      default:
+        return "";
     }
   }();
   CUPEL_CHECK(!json.empty(), user, "no tokenizer in '", path, "'");

@@ -53,8 +53,7 @@ class ArtifactCheckpoint final : public Checkpoint {
       const ArtifactTensor& t = tensor(w.name);
       hash.add(cat("\n", w.name, " ", w.stored_as, " ", list_text(w.shape), " ",
                    params_json(t.layout->params()), " ", t.input.id));
-      for (const auto& [plane, view] : t.planes)
-        hash.add(cat(" ", plane, " ", crc32c(view.bytes)));
+      for (const auto& [plane, view] : t.planes) hash.add(cat(" ", plane, " ", crc32c(view.bytes)));
     }
     return hash.hex();
   }

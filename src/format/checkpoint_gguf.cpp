@@ -15,8 +15,12 @@ namespace {
 
 /// Hyperparameters without effect on the forward pass, after the architecture's prefix.
 constexpr std::string_view kHarmless[] = {
-    "context_length", "tensor_data_layout", "pooling_type", "attention.causal",
-    "rope.scaling.original_context_length", "rope.scaling.finetuned",
+    "context_length",
+    "tensor_data_layout",
+    "pooling_type",
+    "attention.causal",
+    "rope.scaling.original_context_length",
+    "rope.scaling.finetuned",
 };
 constexpr const char* kRopeDivisors = "rope_freqs.weight";
 
@@ -35,8 +39,8 @@ class Hyperparameters {
     const auto value = file_.integer(k);
     CUPEL_CHECK(value || otherwise, data, "the key '", k, "' is missing");
     constexpr int64_t kMost = int64_t{1} << 31;
-    CUPEL_CHECK(value.value_or(1) >= 1 && value.value_or(1) <= kMost, data, "the key '", k,
-                "' is ", *value, ", a positive number expected");
+    CUPEL_CHECK(value.value_or(1) >= 1 && value.value_or(1) <= kMost, data, "the key '", k, "' is ",
+                *value, ", a positive number expected");
     return value ? *value : *otherwise;
   }
   double real(std::string_view name, double otherwise) {
@@ -77,7 +81,8 @@ bool same_frequencies(const Rope& rope, int64_t head_dim, std::span<const float>
   return true;
 }
 
-/// Llama 3's scaling reaches GGUF only as one divisor per frequency; the four numbers behind them are found again.
+/// Llama 3's scaling reaches GGUF only as one divisor per frequency; the four numbers behind them
+/// are found again.
 Rope llama3_rope(double theta, int64_t head_dim, const TensorEntry& t) {
   std::vector<float> divisors(static_cast<std::size_t>(head_dim / 2));
   CUPEL_CHECK(t.elements() == head_dim / 2, data, "tensor '", t.name, "' has ", t.elements(),
@@ -93,7 +98,8 @@ Rope llama3_rope(double theta, int64_t head_dim, const TensorEntry& t) {
     rope.original_positions = positions;
     if (rope.factor > 1 && same_frequencies(rope, head_dim, divisors)) return rope;
   }
-  fail(Fault::data, "tensor '", t.name, "' does not follow Llama 3's rule; this kind of rope "
+  fail(Fault::data, "tensor '", t.name,
+       "' does not follow Llama 3's rule; this kind of rope "
        "scaling is not supported");
 }
 
@@ -188,8 +194,8 @@ class GgufCheckpoint final : public Checkpoint {
     CUPEL_CHECK(config_.heads % config_.kv_heads == 0 && config_.head_dim % 2 == 0 &&
                     config_.layers <= 100'000 && config_.heads <= 100'000 &&
                     config_.head_dim <= 100'000,
-                data, "impossible sizes: ", config_.layers, " layers, ", config_.heads,
-                " heads, ", config_.kv_heads, " key/value heads of ", config_.head_dim);
+                data, "impossible sizes: ", config_.layers, " layers, ", config_.heads, " heads, ",
+                config_.kv_heads, " key/value heads of ", config_.head_dim);
     for (const char* same : {"attention.value_length", "rope.dimension_count"})
       CUPEL_CHECK(keys.integer(same, config_.head_dim) == config_.head_dim, data, "'", same,
                   "' differs from the head size ", config_.head_dim, ": not supported");
@@ -225,8 +231,8 @@ class GgufCheckpoint final : public Checkpoint {
       CUPEL_CHECK(has_decoder(t->type), data, "tensor '", t->name, "': element type ",
                   traits(t->type).name, " is not supported");
       const std::string name = canonical_name(arch, id);
-      const bool permuted = arch.gguf_permutes_query_key &&
-                            (id.role == Role::query || id.role == Role::key);
+      const bool permuted =
+          arch.gguf_permutes_query_key && (id.role == Role::query || id.role == Role::key);
       const int64_t heads = id.role == Role::key ? config_.kv_heads : config_.heads;
       stored_[name] = {t, permuted ? heads : 0};
       weights_.push_back({name, id, shape, std::string(traits(t->type).name),

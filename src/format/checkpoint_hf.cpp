@@ -115,7 +115,8 @@ class HfCheckpoint final : public Checkpoint {
                        [&](const char* pattern) { return matches_pattern(pattern, name, layer); });
   }
 
-  /// Whether the head is the embedding: what lies in the file decides where it contradicts the config.
+  /// Whether the head is the embedding: what lies in the file decides where it contradicts the
+  /// config.
   void resolve_head() {
     const Architecture& arch = config_.architecture();
     const std::string embedding = canonical_name(arch, {Role::embedding, -1});
@@ -161,7 +162,8 @@ class HfCheckpoint final : public Checkpoint {
       CUPEL_CHECK(t.shape == shape, data, "tensor '", t.name, "' has the shape ",
                   list_text(t.shape), ", ", list_text(shape), " expected from config.json");
       CUPEL_CHECK(is_float(t.type), data, "tensor '", t.name, "' is stored as ",
-                  traits(t.type).name, ", a float type expected; quantized checkpoints with "
+                  traits(t.type).name,
+                  ", a float type expected; quantized checkpoints with "
                   "scales of their own are not supported");
       weights_.push_back({name, id, shape, std::string(traits(t.type).name),
                           static_cast<int64_t>(t.bytes.size())});

@@ -38,8 +38,9 @@ struct TokenRoles {
   std::string json() const;
 };
 using NamedToken = std::pair<std::string, int64_t>;
-/// Adds those of `special` whose text ends a turn or a document in some model family ("<|im_end|>", "<|eot_id|>"),
-/// since the ids that checkpoints state are often incomplete; sorts and removes repeats.
+/// Adds those of `special` whose text ends a turn or a document in some model family ("<|im_end|>",
+/// "<|eot_id|>"), since the ids that checkpoints state are often incomplete; sorts and removes
+/// repeats.
 void add_end_tokens(std::vector<int64_t>& ends, const std::vector<NamedToken>& special);
 /// A TemplateProcessing post-processor: tokens before and after the text.
 std::string template_processing(const std::optional<NamedToken>& before,

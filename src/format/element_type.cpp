@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "format/gguf_blocks.h"
+#include "format/gguf_k_blocks.h"
 
 namespace cupel::format {
 namespace {
@@ -109,26 +110,26 @@ constexpr Row kRows[] = {
     {f4, {"f4", 2, 1}, "F4", -1, block<e2m1, 2, 1>},
     {c64, {"c64", 1, 8}, "C64", -1, nullptr},
     {q8_1, {"q8_1", 32, 36}, nullptr, 9, nullptr},
-    {q2_k, {"q2_k", 256, 84}, nullptr, 10, nullptr},
-    {q3_k, {"q3_k", 256, 110}, nullptr, 11, nullptr},
-    {q4_k, {"q4_k", 256, 144}, nullptr, 12, nullptr},
-    {q5_k, {"q5_k", 256, 176}, nullptr, 13, nullptr},
-    {q6_k, {"q6_k", 256, 210}, nullptr, 14, nullptr},
+    {q2_k, {"q2_k", 256, 84}, nullptr, 10, block<blocks::q2_k, 256, 84>},
+    {q3_k, {"q3_k", 256, 110}, nullptr, 11, block<blocks::q3_k, 256, 110>},
+    {q4_k, {"q4_k", 256, 144}, nullptr, 12, block<blocks::q4_k, 256, 144>},
+    {q5_k, {"q5_k", 256, 176}, nullptr, 13, block<blocks::q5_k, 256, 176>},
+    {q6_k, {"q6_k", 256, 210}, nullptr, 14, block<blocks::q6_k, 256, 210>},
     {q8_k, {"q8_k", 256, 292}, nullptr, 15, nullptr},
     {iq2_xxs, {"iq2_xxs", 256, 66}, nullptr, 16, nullptr},
     {iq2_xs, {"iq2_xs", 256, 74}, nullptr, 17, nullptr},
     {iq3_xxs, {"iq3_xxs", 256, 98}, nullptr, 18, nullptr},
     {iq1_s, {"iq1_s", 256, 50}, nullptr, 19, nullptr},
-    {iq4_nl, {"iq4_nl", 32, 18}, nullptr, 20, nullptr},
+    {iq4_nl, {"iq4_nl", 32, 18}, nullptr, 20, block<blocks::iq4_nl, 32, 18>},
     {iq3_s, {"iq3_s", 256, 110}, nullptr, 21, nullptr},
     {iq2_s, {"iq2_s", 256, 82}, nullptr, 22, nullptr},
-    {iq4_xs, {"iq4_xs", 256, 136}, nullptr, 23, nullptr},
+    {iq4_xs, {"iq4_xs", 256, 136}, nullptr, 23, block<blocks::iq4_xs, 256, 136>},
     {iq1_m, {"iq1_m", 256, 56}, nullptr, 29, nullptr},
-    {tq1_0, {"tq1_0", 256, 54}, nullptr, 34, nullptr},
-    {tq2_0, {"tq2_0", 256, 66}, nullptr, 35, nullptr},
-    {mxfp4, {"mxfp4", 32, 17}, nullptr, 39, nullptr},
-    {nvfp4, {"nvfp4", 64, 36}, nullptr, 40, nullptr},
-    {q1_0, {"q1_0", 128, 18}, nullptr, 41, nullptr},
+    {tq1_0, {"tq1_0", 256, 54}, nullptr, 34, block<blocks::tq1_0, 256, 54>},
+    {tq2_0, {"tq2_0", 256, 66}, nullptr, 35, block<blocks::tq2_0, 256, 66>},
+    {mxfp4, {"mxfp4", 32, 17}, nullptr, 39, block<blocks::mxfp4, 32, 17>},
+    {nvfp4, {"nvfp4", 64, 36}, nullptr, 40, block<blocks::nvfp4, 64, 36>},
+    {q1_0, {"q1_0", 128, 18}, nullptr, 41, block<blocks::q1_0, 128, 18>},
 };
 constexpr bool in_order() {
   for (std::size_t i = 0; i < std::size(kRows); ++i)
@@ -175,9 +176,9 @@ bool has_decoder(ElementType type) {
 
 void to_float(ElementType type, std::span<const std::byte> bytes, std::span<float> out) {
   const Row& r = row(type);
-  CUPEL_CHECK(bytes.size() == stored_bytes(type, out.size()), data, out.size(), " elements of type ",
-              r.traits.name, " take ", stored_bytes(type, out.size()), " bytes, found ",
-              bytes.size());
+  CUPEL_CHECK(bytes.size() == stored_bytes(type, out.size()), data, out.size(),
+              " elements of type ", r.traits.name, " take ", stored_bytes(type, out.size()),
+              " bytes, found ", bytes.size());
   CUPEL_CHECK(r.decode, data, "element type ", r.traits.name, " is not supported: no decoder");
   if (!out.empty())
     r.decode(reinterpret_cast<const Byte*>(bytes.data()),

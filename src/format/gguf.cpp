@@ -146,8 +146,8 @@ TensorEntry read_info(GgufCursor& in) {
   t.type = *type;
   const int64_t row = t.shape.empty() ? 1 : t.shape.back();
   CUPEL_CHECK(row % traits(*type).block == 0, data, "tensor '", t.name, "': rows of ", row,
-              " elements are not whole blocks of ", traits(*type).block, " (",
-              traits(*type).name, ")");
+              " elements are not whole blocks of ", traits(*type).block, " (", traits(*type).name,
+              ")");
   return t;
 }
 
@@ -160,13 +160,20 @@ T element(const GgufValue& v, std::size_t i) {
 
 int64_t integer_at(const GgufValue& v, std::size_t i, std::string_view key) {
   switch (v.element) {
-    case GgufType::u8: return element<uint8_t>(v, i);
-    case GgufType::i8: return element<int8_t>(v, i);
-    case GgufType::u16: return element<uint16_t>(v, i);
-    case GgufType::i16: return element<int16_t>(v, i);
-    case GgufType::u32: return element<uint32_t>(v, i);
-    case GgufType::i32: return element<int32_t>(v, i);
-    case GgufType::i64: return element<int64_t>(v, i);
+    case GgufType::u8:
+      return element<uint8_t>(v, i);
+    case GgufType::i8:
+      return element<int8_t>(v, i);
+    case GgufType::u16:
+      return element<uint16_t>(v, i);
+    case GgufType::i16:
+      return element<int16_t>(v, i);
+    case GgufType::u32:
+      return element<uint32_t>(v, i);
+    case GgufType::i32:
+      return element<int32_t>(v, i);
+    case GgufType::i64:
+      return element<int64_t>(v, i);
     case GgufType::u64: {
       const auto value = element<uint64_t>(v, i);
       CUPEL_CHECK(value <= uint64_t{std::numeric_limits<int64_t>::max()}, data, "key '", key,
@@ -202,10 +209,14 @@ std::vector<std::string_view> strings_of(const GgufValue& v) {
 nlohmann::ordered_json json_at(const GgufValue& v, std::size_t i) {
   switch (v.element) {
     case GgufType::f32:
-    case GgufType::f64: return real_at(v, i, "");
-    case GgufType::boolean: return v.bytes[i] != std::byte{0};
-    case GgufType::u64: return element<uint64_t>(v, i);
-    default: return integer_at(v, i, "");
+    case GgufType::f64:
+      return real_at(v, i, "");
+    case GgufType::boolean:
+      return v.bytes[i] != std::byte{0};
+    case GgufType::u64:
+      return element<uint64_t>(v, i);
+    default:
+      return integer_at(v, i, "");
   }
 }
 

@@ -18,11 +18,24 @@ namespace cupel::format {
 
 /// Types of metadata values, by their number in the file.
 enum class GgufType : uint32_t {
-  u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64,
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  f32,
+  boolean,
+  string,
+  array,
+  u64,
+  i64,
+  f64,
 };
 std::string_view gguf_type_name(GgufType type);
 
-/// A metadata value as it lies in the file, already checked: `bytes` holds `count` elements of `element`.
+/// A metadata value as it lies in the file, already checked: `bytes` holds `count` elements of
+/// `element`.
 struct GgufValue {
   bool is_array = false;
   GgufType element = GgufType::u8;
@@ -30,7 +43,8 @@ struct GgufValue {
   std::span<const std::byte> bytes;  ///< strings keep their length words
 };
 
-/// A GGUF file (versions 2 and 3). Getters are typed: a key of another type is Fault::data that names the key.
+/// A GGUF file (versions 2 and 3). Getters are typed: a key of another type is Fault::data that
+/// names the key.
 class GgufFile final : public Container {
  public:
   explicit GgufFile(const std::string& path);

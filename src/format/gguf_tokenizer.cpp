@@ -14,33 +14,39 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Splitting rules. A GGUF file names one; the pattern itself is an interface fact of the tokenizer behind the name.
+// Splitting rules. A GGUF file names one; the pattern itself is an interface fact of the tokenizer
+// behind the name.
 #define CUPEL_LETTERS_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CUPEL_LETTERS_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CUPEL_CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define CUPEL_SPACES "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
-constexpr const char* kLlama3 =
-    CUPEL_CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"
-                       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" CUPEL_SPACES;
-constexpr const char* kQwen2 =
-    CUPEL_CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
-                       "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" CUPEL_SPACES;
-constexpr const char* kQwen35 =
-    CUPEL_CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
-                       "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" CUPEL_SPACES;
+constexpr const char* kLlama3 = CUPEL_CONTRACTIONS
+    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" CUPEL_SPACES;
+constexpr const char* kQwen2 = CUPEL_CONTRACTIONS
+    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}"
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" CUPEL_SPACES;
+constexpr const char* kQwen35 = CUPEL_CONTRACTIONS
+    "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
+    "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" CUPEL_SPACES;
 constexpr const char* kO200k =
-    "[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "*" CUPEL_LETTERS_LOWER "+" CUPEL_CONTRACTIONS "?"
-    "|[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "+" CUPEL_LETTERS_LOWER "*" CUPEL_CONTRACTIONS "?"
+    "[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "*" CUPEL_LETTERS_LOWER "+" CUPEL_CONTRACTIONS
+    "?"
+    "|[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "+" CUPEL_LETTERS_LOWER "*" CUPEL_CONTRACTIONS
+    "?"
     "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" CUPEL_SPACES;
 constexpr const char* kTekken =
-    "[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "*" CUPEL_LETTERS_LOWER "+"
-    "|[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "+" CUPEL_LETTERS_LOWER "*"
+    "[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "*" CUPEL_LETTERS_LOWER
+    "+"
+    "|[^\\r\\n\\p{L}\\p{N}]?" CUPEL_LETTERS_UPPER "+" CUPEL_LETTERS_LOWER
+    "*"
     "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" CUPEL_SPACES;
 constexpr const char* kDeepSeekNumbers = "\\p{N}{1,3}";
 constexpr const char* kDeepSeekCjk = "[一-龥\u3040-ゟ゠-ヿ]+";
 constexpr const char* kDeepSeekMain =
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+    "[!\"#$%&'()*+,\\-./"
+    ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
     "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
 
 enum class Split { gpt2, digits_gpt2, patterns };
@@ -68,7 +74,9 @@ const std::vector<Rule>& rules() {
       {{"deepseek-v3"},
        Split::patterns,
        {kDeepSeekNumbers, kDeepSeekCjk, kDeepSeekMain},
-       false, false, true},
+       false,
+       false,
+       true},
   };
   return all;
 }
@@ -80,8 +88,10 @@ const Rule& rule_of(const std::string& name) {
       if (name == n) return r;
       known.emplace_back(n);
     }
-  fail(Fault::data, "tokenizer.ggml.pre '", name, "' is not supported; splitting text by another "
-       "rule would give other tokens (known: ", list_text(known), ")");
+  fail(Fault::data, "tokenizer.ggml.pre '", name,
+       "' is not supported; splitting text by another "
+       "rule would give other tokens (known: ",
+       list_text(known), ")");
 }
 
 Json byte_level(bool use_regex, bool prefix_space = false) {
@@ -188,8 +198,7 @@ class GgufTokenizer {
     roles_.bos = id_at("bos");
     eos_ = id_at("eos");
     const bool usual = model_ == "llama" || rule_of(pre()).add_bos;
-    roles_.add_bos =
-        roles_.bos && file_.flag("tokenizer.ggml.add_bos_token").value_or(usual);
+    roles_.add_bos = roles_.bos && file_.flag("tokenizer.ggml.add_bos_token").value_or(usual);
     for (const char* role : {"eos", "eot", "eom"})
       if (const auto id = id_at(role)) roles_.end_tokens.push_back(*id);
     std::vector<NamedToken> special;
@@ -211,8 +220,8 @@ class GgufTokenizer {
     std::string out = "[";
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (types_[i] != control && types_[i] != user_defined && types_[i] != unknown) continue;
-      out += cat(out.size() > 1 ? "," : "", "{\"id\":", i, ",\"content\":",
-                 quoted(tokens_[i], cat("token ", i)),
+      out += cat(out.size() > 1 ? "," : "", "{\"id\":", i,
+                 ",\"content\":", quoted(tokens_[i], cat("token ", i)),
                  ",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,"
                  "\"special\":",
                  types_[i] != user_defined, "}");
@@ -227,12 +236,11 @@ class GgufTokenizer {
             {"normalizers", Json::array({{{"type", "Prepend"}, {"prepend", "▁"}}, replace})}};
   }
   static Json space_decoder(bool prefix) {
-    Json parts = Json::array(
-        {{{"type", "Replace"}, {"pattern", {{"String", "▁"}}}, {"content", " "}},
-         {{"type", "ByteFallback"}},
-         {{"type", "Fuse"}}});
-    if (prefix)
-      parts.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+    Json parts =
+        Json::array({{{"type", "Replace"}, {"pattern", {{"String", "▁"}}}, {"content", " "}},
+                     {{"type", "ByteFallback"}},
+                     {{"type", "Fuse"}}});
+    if (prefix) parts.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
     return {{"type", "Sequence"}, {"decoders", parts}};
   }
 
@@ -242,7 +250,8 @@ class GgufTokenizer {
     std::string out = cat("{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":",
                           unk ? quoted(unk->first, "the unknown token") : "null",
                           ",\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,"
-                          "\"fuse_unk\":", fallback, ",\"byte_fallback\":", fallback,
+                          "\"fuse_unk\":",
+                          fallback, ",\"byte_fallback\":", fallback,
                           ",\"ignore_merges\":", ignore_merges, ",\"vocab\":{");
     for (std::size_t i = 0; i < tokens_.size(); ++i)
       out += cat(i > 0 ? "," : "", quoted(tokens_[i], cat("token ", i)), ":", i);
@@ -274,8 +283,9 @@ class GgufTokenizer {
     return it != ids_.end() && (types_[it->second] == normal || types_[it->second] == unused);
   }
 
-  /// SentencePiece joins the neighbours whose concatenation has the best score. As ranked pairs: every way to split
-  /// every piece into two pieces, by the score of the whole, then by longer halves.
+  /// SentencePiece joins the neighbours whose concatenation has the best score. As ranked pairs:
+  /// every way to split every piece into two pieces, by the score of the whole, then by longer
+  /// halves.
   std::vector<Merge> score_merges() const {
     const auto scores = file_.reals("tokenizer.ggml.scores");
     CUPEL_CHECK(scores && scores->size() == tokens_.size(), data,
@@ -293,7 +303,8 @@ class GgufTokenizer {
       CUPEL_CHECK(std::isfinite((*scores)[id]), data, "the score of token ", id, " is not finite");
       const std::string_view whole = tokens_[id];
       const auto is_start = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-      const auto size = static_cast<std::size_t>(std::count_if(whole.begin(), whole.end(), is_start));
+      const auto size =
+          static_cast<std::size_t>(std::count_if(whole.begin(), whole.end(), is_start));
       std::size_t left = 1;
       for (std::size_t at = 1; at < whole.size(); ++at) {
         if (!is_start(whole[at])) continue;

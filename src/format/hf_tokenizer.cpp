@@ -16,9 +16,24 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr std::string_view kEndTexts[] = {
-    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
-    "<|end|>", "<|end_of_turn|>", "<|return|>", "<|call|>", "<end_of_utterance>", "<EOT>", "[EOT]",
-    "[EOS]", "</s>", "<eos>", "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "<end_of_turn>",
+    "<|end|>",
+    "<|end_of_turn|>",
+    "<|return|>",
+    "<|call|>",
+    "<end_of_utterance>",
+    "<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "</s>",
+    "<eos>",
+    "<｜end▁of▁sentence｜>",
+    "<|END_OF_TURN_TOKEN|>",
 };
 
 Json parse(const std::string& text, const fs::path& path) {
@@ -37,8 +52,8 @@ Json object_of(const fs::path& path) {
   return json;
 }
 
-/// The value of a top-level key of a JSON text that is known to be valid: [begin, end), or npos. Copying 30 MB of
-/// vocabulary as text keeps it as it was written and costs nothing.
+/// The value of a top-level key of a JSON text that is known to be valid: [begin, end), or npos.
+/// Copying 30 MB of vocabulary as text keeps it as it was written and costs nothing.
 std::pair<std::size_t, std::size_t> top_level_value(std::string_view text, std::string_view key) {
   int depth = 0;
   std::size_t begin = std::string_view::npos;
@@ -165,7 +180,8 @@ class HfTokenizer {
           roles_.bos = id.get<int64_t>();
     add_ends(generation_.value("eos_token_id", Json()));
     add_ends(model_.value("eos_token_id", Json()));
-    if (const auto eos = id_of(named_token(config_, "eos_token"))) roles_.end_tokens.push_back(*eos);
+    if (const auto eos = id_of(named_token(config_, "eos_token")))
+      roles_.end_tokens.push_back(*eos);
     add_end_tokens(roles_.end_tokens, special_);
     roles_.add_bos = added.has_value();
     rebuild_post_processor();
@@ -209,9 +225,9 @@ class HfTokenizer {
     const bool want_eos = (eos_flag.is_boolean() ? eos_flag.get<bool>() : had_eos) && eos_id;
     roles_.add_bos = want_bos;
     if (want_bos == had_bos && want_eos == had_eos) return;
-    post_processor_ = template_processing(
-        want_bos ? std::optional(NamedToken(bos, *bos_id)) : std::nullopt,
-        want_eos ? std::optional(NamedToken(eos, *eos_id)) : std::nullopt);
+    post_processor_ =
+        template_processing(want_bos ? std::optional(NamedToken(bos, *bos_id)) : std::nullopt,
+                            want_eos ? std::optional(NamedToken(eos, *eos_id)) : std::nullopt);
   }
 
   fs::path path_;

@@ -15,20 +15,52 @@ using Json = nlohmann::ordered_json;
 
 /// Keys without effect on the forward pass.
 constexpr std::string_view kHarmless[] = {
-    "_attn_implementation", "_attn_implementation_autoset", "_from_model_config", "_name_or_path",
-    "architectures", "attention_dropout", "bad_words_ids", "begin_suppress_tokens",
-    "bos_token_id", "chunk_size_feed_forward", "dtype", "eos_token_id", "finetuning_task",
-    "hidden_dropout", "id2label", "initializer_range", "is_decoder", "is_encoder_decoder",
-    "is_llama_config", "label2id", "model_type", "num_labels", "output_attentions",
-    "output_hidden_states", "output_scores", "pad_token_id", "pretraining_tp", "problem_type",
-    "return_dict", "return_dict_in_generate", "task_specific_params", "tokenizer_class",
-    "torch_dtype", "torchscript", "transformers.js_config", "transformers_version",
-    "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache",
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_from_model_config",
+    "_name_or_path",
+    "architectures",
+    "attention_dropout",
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "bos_token_id",
+    "chunk_size_feed_forward",
+    "dtype",
+    "eos_token_id",
+    "finetuning_task",
+    "hidden_dropout",
+    "id2label",
+    "initializer_range",
+    "is_decoder",
+    "is_encoder_decoder",
+    "is_llama_config",
+    "label2id",
+    "model_type",
+    "num_labels",
+    "output_attentions",
+    "output_hidden_states",
+    "output_scores",
+    "pad_token_id",
+    "pretraining_tp",
+    "problem_type",
+    "return_dict",
+    "return_dict_in_generate",
+    "task_specific_params",
+    "tokenizer_class",
+    "torch_dtype",
+    "torchscript",
+    "transformers.js_config",
+    "transformers_version",
+    "unsloth_fixed",
+    "unsloth_version",
+    "use_bfloat16",
+    "use_cache",
 };
 /// A key that contains one of these and is not known could change the result.
 constexpr std::string_view kMaths[] = {
-    "rope", "rotary", "scale", "scaling", "norm", "cap", "clip", "multiplier", "window", "router",
-    "expert", "bias", "attention", "attn", "gate", "position", "quantization", "auto_map",
+    "rope",      "rotary",     "scale",  "scaling",  "norm",         "cap",
+    "clip",      "multiplier", "window", "router",   "expert",       "bias",
+    "attention", "attn",       "gate",   "position", "quantization", "auto_map",
 };
 
 std::string shown(const Json& value) {
@@ -105,7 +137,8 @@ Json parse_config(std::string_view text) {
   }
 }
 
-/// v5 writes `rope_parameters`, v4 `rope_theta` beside `rope_scaling`; where both are present v5's wins.
+/// v5 writes `rope_parameters`, v4 `rope_theta` beside `rope_scaling`; where both are present v5's
+/// wins.
 Rope read_rope(Keys& config, double default_theta) {
   const Json* v5 = config.get("rope_parameters");
   const Json* v4 = config.get("rope_scaling");
@@ -150,8 +183,8 @@ const Architecture& architecture_of(Keys& keys) {
   if (const std::string type = keys.text("model_type", ""); !type.empty())
     return architecture_of_model_type(type);
   const Json* classes = keys.get("architectures");
-  const bool named = classes && classes->is_array() && !classes->empty() &&
-                     classes->front().is_string();
+  const bool named =
+      classes && classes->is_array() && !classes->empty() && classes->front().is_string();
   CUPEL_CHECK(named, data, "config.json has neither model_type nor architectures");
   for (const Architecture& a : architectures())
     if (classes->front() == a.class_name) return a;
@@ -178,10 +211,12 @@ void resize_layer_lists(Json& config, int64_t before, int64_t after) {
     if (!value.is_array() || static_cast<int64_t>(value.size()) != before || value.empty() ||
         key == "architectures" || key == "eos_token_id")
       continue;
-    const bool uniform = std::all_of(value.begin(), value.end(),
-                                     [&](const Json& v) { return v == value.front(); });
-    CUPEL_CHECK(uniform, data, "config.json: '", key, "' differs from layer to layer; it cannot be "
-                "rewritten for ", after, " layers");
+    const bool uniform =
+        std::all_of(value.begin(), value.end(), [&](const Json& v) { return v == value.front(); });
+    CUPEL_CHECK(uniform, data, "config.json: '", key,
+                "' differs from layer to layer; it cannot be "
+                "rewritten for ",
+                after, " layers");
     value = Json(static_cast<std::size_t>(after), value.front());
   }
 }
@@ -222,14 +257,18 @@ std::string plain_json(std::string_view text) {
   out.reserve(text.size());
   bool quoted = false;
   for (std::size_t i = 0; i < text.size();) {
-    if (quoted && text[i] == '\\' && i + 1 < text.size()) out += text[i++];
-    else if (text[i] == '"') quoted = !quoted;
+    if (quoted && text[i] == '\\' && i + 1 < text.size())
+      out += text[i++];
+    else if (text[i] == '"')
+      quoted = !quoted;
     std::size_t special = 0;
     if (!quoted)
       for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
         if (text.substr(i).starts_with(word)) special = word.size();
-    if (special > 0) out += "null";
-    else out += text[i];
+    if (special > 0)
+      out += "null";
+    else
+      out += text[i];
     i += std::max<std::size_t>(special, 1);
   }
   return out;
@@ -258,17 +297,18 @@ ModelConfig config_from_json(std::string_view text, std::vector<std::string>* no
   check_sizes(c);
 
   const std::string activation = keys.text("hidden_act", arch.activation);
-  CUPEL_CHECK(activation == arch.activation || (activation == "swish" && c.family == "llama"),
-              data, "config.json: hidden_act '", activation, "' is not supported (only ",
-              arch.activation, ")");
+  CUPEL_CHECK(activation == arch.activation || (activation == "swish" && c.family == "llama"), data,
+              "config.json: hidden_act '", activation, "' is not supported (only ", arch.activation,
+              ")");
   keys.only("attention_bias", false);
   keys.only("mlp_bias", false);
   keys.only("rope_interleaved", false);
   keys.only("partial_rotary_factor", 1.0);
   if (const Json* types = keys.get("layer_types"))
-    CUPEL_CHECK(types->is_array() && std::all_of(types->begin(), types->end(),
-                                                 [](const Json& t) { return t == "full_attention"; }),
-                data, "config.json: layer_types other than full_attention are not supported");
+    CUPEL_CHECK(
+        types->is_array() && std::all_of(types->begin(), types->end(),
+                                         [](const Json& t) { return t == "full_attention"; }),
+        data, "config.json: layer_types other than full_attention are not supported");
   report_unused(json, keys, notes);
   return c;
 }
@@ -280,11 +320,14 @@ std::string config_to_json(const ModelConfig& c, std::string_view original_json)
   if (!json.contains("model_type")) json["model_type"] = arch.model_types.front();
   const int64_t layers_before = json.value("num_hidden_layers", c.layers);
   if (layers_before != c.layers) resize_layer_lists(json, layers_before, c.layers);
-  const std::pair<const char*, int64_t> sizes[] = {
-      {"vocab_size", c.vocab},           {"hidden_size", c.hidden},
-      {"intermediate_size", c.intermediate}, {"num_hidden_layers", c.layers},
-      {"num_attention_heads", c.heads},  {"num_key_value_heads", c.kv_heads},
-      {"head_dim", c.head_dim},          {"max_position_embeddings", c.max_positions}};
+  const std::pair<const char*, int64_t> sizes[] = {{"vocab_size", c.vocab},
+                                                   {"hidden_size", c.hidden},
+                                                   {"intermediate_size", c.intermediate},
+                                                   {"num_hidden_layers", c.layers},
+                                                   {"num_attention_heads", c.heads},
+                                                   {"num_key_value_heads", c.kv_heads},
+                                                   {"head_dim", c.head_dim},
+                                                   {"max_position_embeddings", c.max_positions}};
   for (const auto& [key, value] : sizes) json[key] = value;
   json["rms_norm_eps"] = c.norm_eps;
   json["hidden_act"] = arch.activation;

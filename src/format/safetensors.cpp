@@ -105,8 +105,8 @@ std::string_view header_of(std::span<const std::byte> file) {
   return {reinterpret_cast<const char*>(file.data()) + 8, static_cast<std::size_t>(size)};
 }
 
-/// Ranges must follow one another from 0 to the end of the file: this one rule catches holes, overlaps, aliases,
-/// truncation and trailing bytes.
+/// Ranges must follow one another from 0 to the end of the file: this one rule catches holes,
+/// overlaps, aliases, truncation and trailing bytes.
 void place(std::vector<Described>& all, std::span<const std::byte> data_part) {
   std::stable_sort(all.begin(), all.end(), [](const Described& a, const Described& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -135,7 +135,8 @@ Shard read_shard(std::span<const std::byte> file, std::vector<std::string>& note
   const std::string_view header = header_of(file);
   CUPEL_CHECK(header.find('\0') == std::string_view::npos, data,
               "the header contains a NUL (NUL padding? the format pads with spaces)");
-  CUPEL_CHECK(!header.starts_with("\xef\xbb\xbf"), data, "the header starts with a byte order mark");
+  CUPEL_CHECK(!header.starts_with("\xef\xbb\xbf"), data,
+              "the header starts with a byte order mark");
   if (!header.starts_with('{')) notes.push_back("the header does not start with '{'");
   if (header.ends_with('\n')) notes.push_back("the header is padded with a line break");
   const Json json = parse_strict(header, "the header");
@@ -160,7 +161,8 @@ Shard read_shard(std::span<const std::byte> file, std::vector<std::string>& note
   return shard;
 }
 
-/// The index of a sharded folder: shard of each tensor. Names come from outside and must stay inside the folder.
+/// The index of a sharded folder: shard of each tensor. Names come from outside and must stay
+/// inside the folder.
 std::map<std::string, std::set<std::string>> read_index(const fs::path& path, uint64_t& total) {
   const Json json = parse_strict(read_text(path.string()), "the index");
   CUPEL_CHECK(json.is_object() && json.contains("weight_map") && json["weight_map"].is_object(),
@@ -221,8 +223,8 @@ class Safetensors final : public Container {
   void add_sharded(const fs::path& folder) {
     uint64_t claimed = 0, bytes = 0;
     const fs::path index = folder / "model.safetensors.index.json";
-    const auto shards = in_frame(cat("reading '", index.string(), "'"),
-                                 [&] { return read_index(index, claimed); });
+    const auto shards =
+        in_frame(cat("reading '", index.string(), "'"), [&] { return read_index(index, claimed); });
     for (const auto& [file, tensors] : shards) {
       const fs::path path = folder / file;
       CUPEL_CHECK(fs::exists(path), data, "the index names '", file, "', which is missing in '",

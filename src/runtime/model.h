@@ -63,7 +63,7 @@ class Model {
   LoadOptions options_;
   format::ModelConfig config_;
   const kernels::CpuKernels* cpu_ = nullptr;
-  mutable std::once_flag tokenizer_once_;
+  mutable std::mutex tokenizer_mutex_;
   mutable std::string tokenizer_json_;                             // emptied once it is read
   mutable std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::shared_ptr<const format::Artifact> artifact_;               // owner of the mapped planes

@@ -127,7 +127,8 @@ class Values {
     return *found;
   }
   void check_all_used() const {
-    if (at_ < (tuple_ ? v_.as_list().items.size() : v_.is_dict() || v_.is_list() ? 0 : 1))
+    const bool like_a_mapping = v_.is_dict() || v_.is_list() || v_.is_undefined();
+    if (at_ < (tuple_ ? v_.as_list().items.size() : like_a_mapping ? 0 : 1))
       raise("TypeError", "not all arguments converted during string formatting");
   }
 

@@ -36,6 +36,7 @@ const Test& known_test(const std::string& name) {
 Value chosen(Frame& f, V v, A given, bool by_attribute, bool wanted) {
   const std::size_t skip = by_attribute ? 1 : 0;
   if (given.positional.size() < skip) raise("FilterArgumentError", "an attribute is missing");
+  if (!truthy(v)) return generator_of({});
   const KeyOf key(by_attribute ? given.positional[0] : Value(nullptr), true);
   const bool has_test = given.positional.size() > skip;
   const Test* test = has_test ? &known_test(to_text(given.positional[skip])) : nullptr;
@@ -50,6 +51,7 @@ Value chosen(Frame& f, V v, A given, bool by_attribute, bool wanted) {
 
 Value map(Frame& f, V v, A given) {
   std::vector<Value> out;
+  if (!truthy(v)) return generator_of({});
   if (given.positional.empty()) {
     const Bound a("map", given, {"attribute", "default"});
     const KeyOf key(a.at(0), true, a.get(1, Value()));
@@ -109,6 +111,7 @@ std::vector<Value> pairs(V v) {
 Value dictsort(Frame&, V v, A given) {
   const Bound a("dictsort", given, {"case_sensitive", "by", "reverse"});
   const std::string by = a.text(1, "key");
+  if (v.is_undefined()) raise_undefined(v);
   if (by != "key" && by != "value") raise("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
   return list_of(sorted(pairs(v), {KeyOf(Value(by == "key" ? 0 : 1), a.flag(0, false))}, a.flag(2, false)));
 }
@@ -136,6 +139,7 @@ Value unique(Frame&, V v, A given) {
   std::vector<Value> seen, out;
   for (const Value& element : iterate(v)) {
     const Value k = key(element);
+    check_hashable(k);
     if (std::any_of(seen.begin(), seen.end(), [&](V other) { return equal(other, k); })) continue;
     seen.push_back(k);
     out.push_back(element);

@@ -6,6 +6,8 @@
 
 #include "text/tokenizer.h"
 
+#include <map>
+
 #include <optional>
 
 #include "base/error.h"
@@ -38,6 +40,10 @@ class JsonTokenizer : public Tokenizer {
   Token bos() const override { return bos_; }
   const std::vector<Token>& end_tokens() const override { return end_tokens_; }
   const std::string& chat_template() const override { return chat_template_; }
+  std::string special_text(std::string_view name) const override {
+    const auto found = special_text_.find(name);
+    return found == special_text_.end() ? std::string() : found->second;
+  }
 
  private:
   void read_pipeline(const Part& root);
@@ -54,6 +60,7 @@ class JsonTokenizer : public Tokenizer {
   Token bos_ = -1;
   std::vector<Token> end_tokens_;
   std::string chat_template_;
+  std::map<std::string, std::string, std::less<>> special_text_;
 };
 
 std::unique_ptr<Model> make_model(const Part& part, const ModelTables& tables) {
@@ -93,7 +100,11 @@ Token JsonTokenizer::known_id(const Part& part, int64_t id) const {
 }
 
 void JsonTokenizer::read_own(const Part& part) {
-  part.known({"bos", "end_tokens", "chat_template", "add_bos"});
+  part.known({"bos", "end_tokens", "chat_template", "add_bos", "special_tokens"});
+  if (part.has("special_tokens")) {
+    const Part special = part.child("special_tokens");
+    for (const std::string& name : special.keys()) special_text_[name] = special.text(name.c_str());
+  }
   if (part.has("bos")) bos_ = known_id(part, part.integer("bos"));
   if (part.has("end_tokens"))
     for (const int64_t id : part.integers("end_tokens")) end_tokens_.push_back(known_id(part, id));

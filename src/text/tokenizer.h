@@ -40,6 +40,8 @@ class Tokenizer {
   virtual const std::vector<Token>& end_tokens() const = 0;
   /// The chat template that came with the model, "" when there is none.
   virtual const std::string& chat_template() const = 0;
+  /// Text of a token by its role in chat templates ("bos_token", "eos_token"), "" when there is none.
+  virtual std::string special_text(std::string_view) const { return {}; }
 };
 
 /// Incremental detokenization for streaming: hands out text only once its characters are complete.

@@ -70,7 +70,7 @@ std::string case_name(const ::testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-constexpr int64_t kInputs = 200;  // divided by no group, and by 8 alone of the powers of two
+constexpr int64_t kInputs = 168;  // divided by no group, and by 8 alone of the powers of two
 
 /// A fused group: an odd number of rows, one row, as many as a stripe.
 MatrixGroup sample_group() {

@@ -22,12 +22,8 @@ std::string marker(std::size_t i) { return cat("\xEE\x80\x80", i, "\xEE\x80\x81"
 }  // namespace
 
 ChatPrompt::ChatPrompt(const runtime::Model& model) : tokenizer_(model.tokenizer()), template_(parsed(model)) {
-  const auto text_of = [&](text::Token id) {
-    const text::Token ids[] = {id};
-    return id < 0 ? std::string() : tokenizer_->decode(ids, false);
-  };
-  bos_ = text_of(tokenizer_->bos());
-  eos_ = tokenizer_->end_tokens().empty() ? "" : text_of(tokenizer_->end_tokens().front());
+  bos_ = tokenizer_->special_text("bos_token");
+  eos_ = tokenizer_->special_text("eos_token");
 }
 
 std::vector<text::Token> ChatPrompt::tokens(const std::vector<text::Message>& messages) const {

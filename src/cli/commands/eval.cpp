@@ -79,13 +79,13 @@ Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& com
 int eval_command(const CommonOptions& common, const EvalCommand& command, const OpenSubject& open) {
   std::vector<Subject> subjects;
   for (const std::string& path : command.models)
-    subjects.push_back(in_frame("opening " + path, [&] { return open(path); }));
+    subjects.push_back(in_frame("opening " + path, [&] { return open(path, command.engine); }));
   CUPEL_CHECK(subjects[0].tokenizer, data, "'", command.models[0], "' has no tokenizer");
   Subject other;
   text::Scorer* reference = subjects.size() > 1 && command.against.empty() ? subjects[0].scorer.get() : nullptr;
   std::string reference_name = reference ? command.models[0] : command.against;
   if (!command.against.empty()) {
-    other = in_frame("opening " + command.against, [&] { return open(command.against); });
+    other = in_frame("opening " + command.against, [&] { return open(command.against, command.against_engine); });
     reference = other.scorer.get();
   }
   measure_texts(command, subjects, reference, reference_name);

@@ -20,8 +20,8 @@ struct Subject {
   std::unique_ptr<text::Scorer> scorer;
   std::shared_ptr<const runtime::Model> packed;   ///< when the runtime runs it
 };
-/// Opens a path with the engine that the program has.
-using OpenSubject = std::function<Subject(const std::string& path)>;
+/// Opens a path with an engine (auto | runtime | torch) that the program has.
+using OpenSubject = std::function<Subject(const std::string& path, const std::string& engine)>;
 
 struct EvalCommand {
   std::vector<std::string> models;
@@ -30,6 +30,7 @@ struct EvalCommand {
   std::string protocol = "gptq";
   int64_t length = 2048, blocks = 0;
   std::string engine = "auto";           ///< auto | runtime | torch
+  std::string against_engine = "auto";   ///< the same for `against`
   std::string dtype = "float32";         ///< arithmetic (torch engine)
   std::string weights_dtype = "stored";  ///< stored | float32 | bfloat16 | float16: rounding of weights after reading
   std::string activations = "exact", kv = "f32";

@@ -10,7 +10,8 @@
 namespace cupel::cli {
 
 /// A subject on LibTorch (or the runtime, where the command says so).
-Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path);
+Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path,
+                             const std::string& engine);
 
 struct MethodsCommand {
   std::string method;     ///< "" lists all

@@ -30,9 +30,10 @@ class OwningScorer final : public text::Scorer {
 
 }  // namespace
 
-Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path) {
+Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path,
+                             const std::string& engine) {
   const bool packed = format::is_artifact(path);
-  if (command.engine == "runtime" || (command.engine == "auto" && packed)) return open_runtime_subject(common, command, path);
+  if (engine == "runtime" || (engine == "auto" && packed)) return open_runtime_subject(common, command, path);
   std::shared_ptr<const format::Checkpoint> checkpoint = format::Checkpoint::open(path);
   core::ModelOptions options;
   options.compute = core::scalar_type(command.dtype);

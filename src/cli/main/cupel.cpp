@@ -53,9 +53,9 @@ bool belongs_to_toolkit(int argc, char** argv) {
   return !artifact;
 }
 
-/// What is said once when a plain model is evaluated by the runtime because LibTorch is not there.
-Subject open_here(const CommonOptions& common, const EvalCommand& command, const std::string& path) {
-  CUPEL_CHECK(command.engine != "torch", environment, "--engine torch needs cupel-toolkit, which is not installed beside cupel");
+Subject open_here(const CommonOptions& common, const EvalCommand& command, const std::string& path,
+                  const std::string& engine) {
+  CUPEL_CHECK(engine != "torch", environment, "--engine torch needs cupel-toolkit, which is not installed beside cupel");
   return open_runtime_subject(common, command, path);
 }
 
@@ -119,7 +119,9 @@ struct Program {
     CLI::App* e = command("eval", "perplexity, and divergence from another model", [this] {
       common.json = eval.json_file == "-";
       if (common.json) eval.json_file.clear();
-      return eval_command(common, eval, [this](const std::string& path) { return open_here(common, eval, path); });
+      return eval_command(common, eval, [this](const std::string& path, const std::string& engine) {
+        return open_here(common, eval, path, engine);
+      });
     });
     add_eval(*e, common, eval, false);
   }

@@ -38,6 +38,8 @@ inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, b
   command.add_option("--blocks", e.blocks, "first blocks only (0: all)");
   command.add_option("--against", e.against, "the model to measure divergence from");
   command.add_option("--engine", e.engine, "auto, runtime or torch")->check(CLI::IsMember({"auto", "runtime", "torch"}));
+  command.add_option("--against-engine", e.against_engine, "auto, runtime or torch, for --against")
+      ->check(CLI::IsMember({"auto", "runtime", "torch"}));
   command.add_option("--dtype", e.dtype, "arithmetic of the torch engine");
   command.add_option("--weights-dtype", e.weights_dtype, "round weights after reading: stored, float32, bfloat16, float16");
   command.add_option("--activations", e.activations, "runtime engine: exact or int8");

@@ -96,7 +96,9 @@ struct Program {
   int run_eval() {
     common.json = eval.json_file == "-";
     if (common.json) eval.json_file.clear();
-    return eval_command(common, eval, [this](const std::string& path) { return open_toolkit_subject(common, eval, path); });
+    return eval_command(common, eval, [this](const std::string& path, const std::string& engine) {
+      return open_toolkit_subject(common, eval, path, engine);
+    });
   }
 
   void add_measures() {

@@ -46,7 +46,7 @@ void prepare_folder(const RunOptions& options) {
   CUPEL_CHECK(options.resume || !is_used(options.out), user, "'", options.out,
               "' holds a run already; add --resume to go on with it, or choose another --out");
   CUPEL_CHECK(!fs::exists(options.out) || fs::is_directory(options.out), user, "'", options.out, "' is not a folder");
-  for (const char* name : {"", "/codes", "/stats", "/checkpoints", "/plans"}) make_folder(options.out + name);
+  for (const char* name : {"", "/codes", "/stats", "/checkpoints", "/plans"}) make_folder(cat(options.out, name));
 }
 
 void write_manifest(const RunState& state) {

@@ -27,6 +27,8 @@
 namespace cupel::core {
 namespace {
 
+// Weights whose grids are fitted by one thread at a time; fewer are not worth waking it.
+constexpr int64_t kGrain = 32768;
 constexpr int kShrinkSteps = 100;
 constexpr float kSmallestShrink = 0.2f;
 constexpr float kSmallestHalf = 0x1p-24f, kLargestHalf = 65504.0f;
@@ -194,7 +196,7 @@ std::unique_ptr<Encoding> UniformCode::fit(const at::Tensor& w_oi, const Metric&
   const float* w = host_oi.const_data_ptr<float>();
   const Fitter fitter(*layout_, rule_);
   auto encoding = std::make_unique<UniformEncoding>(layout_, rows, cols);
-  at::parallel_for(0, rows, 16, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / cols), [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o)
       for (int64_t g = 0, i = 0; i < cols; ++g, i += width)
         encoding->set(o, g, fitter.fit(w + o * cols + i, weight_i + i, std::min(width, cols - i)));

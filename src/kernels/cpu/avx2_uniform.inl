@@ -20,8 +20,9 @@ struct Words {
   struct Buffer {
     int16_t values[kBufferInputs];
   };
-  struct Row {
-    const int16_t* x;   ///< of chunk 0, as if the buffer began there
+  struct Rows {
+    const int16_t* x;   ///< the first row's chunk 0, as if the buffer began there
+    int64_t stride;
   };
   struct Sums {
     Ints half[2];
@@ -44,14 +45,13 @@ struct Words {
       }
     }
   }
-  static Row row(const QuantizedInput& /*x*/, const Buffer& buffer, int64_t /*row*/, int64_t in_batch, int64_t begin,
-                 int64_t end) {
-    return {buffer.values + (in_batch * (end - begin) - begin) * kChunk};
+  static Rows rows(const QuantizedInput& /*x*/, const Buffer& buffer, const Part& part, int64_t batch_row) {
+    const int64_t stride = (part.end - part.begin) * kChunk;
+    return {buffer.values + (part.row - batch_row) * stride - part.begin * kChunk, stride};
   }
 
   template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Row (&x)[rows],
-                                                   int64_t chunk) {
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x, int64_t chunk) {
     repeat<8>([&]<int quad>() __attribute__((always_inline)) {
       const Line line = codes_of<bits, quad>(codes);
       Ints even[2], odd[2];
@@ -60,7 +60,7 @@ struct Words {
         odd[h] = _mm256_srli_epi16(line.half[h], 8);
       });
       repeat<rows>([&]<int r>() __attribute__((always_inline)) {
-        const int16_t* at = x[r].x + chunk * kChunk + quad * 4;
+        const int16_t* at = x.x + r * x.stride + chunk * kChunk + quad * 4;
         const Ints x_even = splat_bytes(at), x_odd = splat_bytes(at + 2);
         repeat<2>([&]<int h>() __attribute__((always_inline)) {
           sums[r].half[h] = add_ints_here(sums[r].half[h], _mm256_madd_epi16(even[h], x_even));
@@ -79,27 +79,26 @@ template <int kWiden>
 struct Bytes {
   static constexpr int kRows = 4;
   struct Buffer {};
-  struct Row {
+  struct Rows {
     const int8_t* x;
+    int64_t stride;
   };
   struct Sums {
     Ints half[2];
   };
 
   static void prepare(const QuantizedInput& /*x*/, const Part& /*part*/, int64_t /*end*/, Buffer& /*buffer*/) {}
-  static Row row(const QuantizedInput& x, const Buffer& /*buffer*/, int64_t row, int64_t /*in_batch*/,
-                 int64_t /*begin*/, int64_t /*end*/) {
-    return {x.first + row * x.k_padded};
+  static Rows rows(const QuantizedInput& x, const Buffer& /*buffer*/, const Part& part, int64_t /*batch_row*/) {
+    return {x.first + part.row * x.k_padded, x.k_padded};
   }
 
   template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Row (&x)[rows],
-                                                   int64_t chunk) {
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x, int64_t chunk) {
     Ints pairs[rows][2];
     repeat<8>([&]<int quad>() __attribute__((always_inline)) {
       const Line line = codes_of<bits, quad>(codes);
       repeat<rows>([&]<int r>() __attribute__((always_inline)) {
-        const Ints in = splat_bytes(x[r].x + chunk * kChunk + quad * 4);
+        const Ints in = splat_bytes(x.x + r * x.stride + chunk * kChunk + quad * 4);
         repeat<2>([&]<int h>() __attribute__((always_inline)) {
           const Ints product = _mm256_maddubs_epi16(line.half[h], in);
           pairs[r][h] = quad % kWiden == 0 ? product : _mm256_add_epi16(pairs[r][h], product);

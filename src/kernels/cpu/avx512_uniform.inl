@@ -7,9 +7,9 @@
 namespace cupel::kernels {
 namespace {
 
-inline Ints splat_bytes(const int8_t* p) {
+inline Ints splat_bytes(uintptr_t address) {
   int32_t four;
-  __builtin_memcpy(&four, p, sizeof four);
+  __builtin_memcpy(&four, reinterpret_cast<const void*>(address), sizeof four);
   return _mm512_set1_epi32(four);
 }
 
@@ -17,32 +17,32 @@ template <bool two_pass>
 struct Dots {
   static constexpr int kRows = 8;   // 8 rows x 2 passes of sums leave registers for codes and inputs
   struct Buffer {};
-  struct Row {
+  struct Rows {
     const int8_t* first;
-    const int8_t* second;
+    int64_t stride;
+    uintptr_t to_second;   ///< bytes from the first pass to the second: one offset for all rows spares registers
   };
   struct Sums {
     Ints first, second;
   };
 
   static void prepare(const QuantizedInput& /*x*/, const Part& /*part*/, int64_t /*end*/, Buffer& /*buffer*/) {}
-  static Row row(const QuantizedInput& x, const Buffer& /*buffer*/, int64_t row, int64_t /*in_batch*/,
-                 int64_t /*begin*/, int64_t /*end*/) {
-    return {x.first + row * x.k_padded, two_pass ? x.second + row * x.k_padded : nullptr};
+  static Rows rows(const QuantizedInput& x, const Buffer& /*buffer*/, const Part& part, int64_t /*batch_row*/) {
+    return {x.first + part.row * x.k_padded, x.k_padded,
+            reinterpret_cast<uintptr_t>(x.second) - reinterpret_cast<uintptr_t>(x.first)};
   }
 
   template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Row (&x)[rows],
-                                                   int64_t chunk) {
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x, int64_t chunk) {
     // A single row would wait for the latency of its own sums: its odd quads go to sums of their own.
     Sums odd = {splat_int(0), splat_int(0)};
     repeat<8>([&]<int quad>() __attribute__((always_inline)) {
       const Ints line = codes_of<bits, quad>(codes).half[0];
       repeat<rows>([&]<int r>() __attribute__((always_inline)) {
         Sums& to = rows == 1 && quad % 2 == 1 ? odd : sums[r];
-        const int64_t at = chunk * kChunk + quad * 4;
-        to.first = _mm512_dpbusd_epi32(to.first, line, splat_bytes(x[r].first + at));
-        if constexpr (two_pass) to.second = _mm512_dpbusd_epi32(to.second, line, splat_bytes(x[r].second + at));
+        const auto at = reinterpret_cast<uintptr_t>(x.first + r * x.stride + chunk * kChunk + quad * 4);
+        to.first = _mm512_dpbusd_epi32(to.first, line, splat_bytes(at));
+        if constexpr (two_pass) to.second = _mm512_dpbusd_epi32(to.second, line, splat_bytes(at + x.to_second));
       });
     });
     if constexpr (rows == 1) {

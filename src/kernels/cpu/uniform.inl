@@ -6,7 +6,7 @@
 // lines; more rows share a panel, one stripe of 1024 inputs unpacked to bytes (16 KiB, in the first-level cache).
 //
 // A level brings its forms, the ways to multiply codes with a chunk of x for several rows:
-//   Buffer, prepare(), row()   what the form makes of the input once for all stripes, and where a row of it begins
+//   Buffer, prepare(), rows()  what the form makes of the input once for all stripes, and where rows of it begin
 //   Sums                       integer sums of one row and 16 outputs over a block
 //   chunk<bits, rows>()        adds one chunk;  total<half>()  the block's integer sum
 
@@ -102,7 +102,7 @@ inline void fetch_chunk(const uint8_t* chunk, int bits) {
 /// Adds up to 1024 inputs, [begin, end) in chunks, to the running sums of a segment.
 template <class Form, int bits, int rows>
 __attribute__((noinline)) void add_run(const Job& job, int64_t stripe, const uint8_t* codes, const Part& part,
-                                       const typename Form::Row (&x)[rows], Sums16 (&sums)[rows]) {
+                                       const typename Form::Rows& x, Sums16 (&sums)[rows]) {
   int64_t block = part.begin / job.block_chunks, in_group = 0;
   int64_t group = (stripe * job.groups + part.begin * kChunk / job.w.group) * 16;
   const float* x_scales = job.x.scales + part.row * job.blocks;
@@ -154,10 +154,9 @@ void stripe_part(const Job& job, int64_t stripe, const uint8_t* codes, const Par
                  const typename Form::Buffer& buffer, int64_t batch_row) {
   const int64_t left = job.w.rows - stripe * 16;
   float* y = job.y + part.row * job.ldy + stripe * 16;
-  typename Form::Row x[rows];
+  const typename Form::Rows x = Form::rows(job.x, buffer, part, batch_row);
   Sums16 total[rows], sums[rows];
   for (int r = 0; r < rows; ++r) {
-    x[r] = Form::row(job.x, buffer, part.row + r, part.row + r - batch_row, part.begin, part.end);
     for (int h = 0; h < kHalves; ++h) total[r].half[h] = sums[r].half[h] = zeros();
     if (part.begin > 0) (job.long_segment ? sums : total)[r] = Outputs{y + r * job.ldy, left < 16 ? left : 16}.load();
   }

@@ -133,8 +133,8 @@ TEST_F(ModelTest, ForwardIsTheDefinition) {
       const auto expected = PlainDecoder{model}.run(ids_nt[n]);
       for (int64_t t = 0; t < 13; ++t)
         for (int64_t v = 0; v < 37; ++v)
-          ASSERT_NEAR(logits[n][t][v].item<double>(), expected[static_cast<std::size_t>(t)][static_cast<std::size_t>(v)],
-                      1e-4);
+          ASSERT_NEAR(logits[n][t][v].item<double>(),
+                      expected[static_cast<std::size_t>(t)][static_cast<std::size_t>(v)], 1e-4);
     }
   }
 }

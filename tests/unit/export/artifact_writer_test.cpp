@@ -106,7 +106,8 @@ TEST(ArtifactWriter, EqualContentGivesEqualBytes) {
 TEST(ArtifactWriter, PlanesLieOnPages) {
   const TemporaryFolder folder;
   write_artifact(folder / "a.cupel", tiny_content());
-  for (const auto& d : Artifact::open(folder / "a.cupel")->datasets())
+  const auto artifact = Artifact::open(folder / "a.cupel");
+  for (const auto& d : artifact->datasets())
     EXPECT_EQ(d.offset % 4096, 0u) << d.name;
 }
 

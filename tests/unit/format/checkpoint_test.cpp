@@ -24,8 +24,9 @@ using export_::write_hf_folder;
 using test::expect_error;
 
 Json small_config() {
-  return Json{{"model_type", "llama"},    {"hidden_size", 8},         {"num_hidden_layers", 1},
-              {"num_attention_heads", 2}, {"num_key_value_heads", 1}, {"vocab_size", 5},
+  return Json{{"model_type", "llama"},    {"hidden_size", 8},
+              {"num_hidden_layers", 1},   {"num_attention_heads", 2},
+              {"num_key_value_heads", 1}, {"vocab_size", 5},
               {"intermediate_size", 6},   {"tie_word_embeddings", false}};
 }
 
@@ -118,8 +119,8 @@ TEST_F(CheckpointTest, FingerprintSeesOneValue) {
 
 TEST_F(CheckpointTest, TensorsThatDoNotFit) {
   auto unknown = small_weights();
-  unknown.push_back({"model.layers.0.self_attn.q_proj.bias", {8}, ElementType::f32,
-                     [](std::span<float>) {}});
+  unknown.push_back(
+      {"model.layers.0.self_attn.q_proj.bias", {8}, ElementType::f32, [](std::span<float>) {}});
   expect_error(Fault::data, "q_proj.bias", [&] { open(unknown, small_config()); });
   auto deep = small_weights();
   at(deep, kQuery).name = "model.layers.1.self_attn.q_proj.weight";
@@ -131,8 +132,9 @@ TEST_F(CheckpointTest, TensorsThatDoNotFit) {
   at(shape, kQuery).shape = {4, 16};
   expect_error(Fault::data, "[8, 8] expected", [&] { open(shape, small_config()); });
   auto extra = small_weights();
-  extra.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", {2}, ElementType::f32,
-                   [](std::span<float>) {}});
+  extra.push_back(
+      {"model.layers.0.self_attn.rotary_emb.inv_freq", {2}, ElementType::f32, [](std::span<float>) {
+       }});
   EXPECT_EQ(open(extra, small_config())->notes().size(), 1u);
 }
 
@@ -212,6 +214,41 @@ TEST_F(CheckpointTest, GgufRowsAreBroughtBackToHalves) {
   expect_error(Fault::data, "logit_scale", [&] { Checkpoint::open(bad); });
 }
 
+TEST_F(CheckpointTest, Llama3ScalingComesBackFromDivisors) {
+  Rope rope;
+  rope.theta = 500000;
+  const auto plain = rope_frequencies(rope, 64);
+  rope = {.type = "llama3", .theta = 500000, .factor = 32, .original_positions = 8192};
+  const auto scaled = rope_frequencies(rope, 64);
+  std::vector<float> divisors(32);
+  for (std::size_t i = 0; i < 32; ++i) divisors[i] = static_cast<float>(plain[i] / scaled[i]);
+  const auto with = [&](const std::vector<float>& values) {
+    test::GgufBuilder b;
+    b.text("general.architecture", "llama").u32("llama.block_count", 1);
+    b.u32("llama.embedding_length", 64).u32("llama.feed_forward_length", 4);
+    b.u32("llama.attention.head_count", 1).f32("llama.rope.freq_base", 500000);
+    ModelConfig c;
+    c.hidden = c.head_dim = 64;
+    c.vocab = c.intermediate = 4;
+    c.heads = c.kv_heads = 1;
+    const Architecture& arch = architecture_of_family("llama");
+    for (const WeightId id : weight_ids(arch, 1, true)) {
+      const auto shape = c.shape_of(id.role);
+      b.tensor(gguf_name(arch, id), std::vector<uint64_t>(shape.rbegin(), shape.rend()), 0,
+               std::string(count_of(shape) * 4, '\0'));
+    }
+    b.tensor("rope_freqs.weight", {32}, 0, test::raw_floats(values));
+    return Checkpoint::open(folder_.write("m.gguf", b.bytes()))->config();
+  };
+  const Rope found = with(divisors).rope;
+  EXPECT_EQ(found.type, "llama3");
+  EXPECT_EQ(found.factor, 32);
+  EXPECT_EQ(found.original_positions, 8192);
+  EXPECT_EQ(with(std::vector<float>(32, 1)).rope.type, "default");
+  divisors[20] *= 1.01f;
+  expect_error(Fault::data, "Llama 3's rule", [&] { with(divisors); });
+}
+
 TEST_F(CheckpointTest, NoModelThere) {
   expect_error(Fault::user, "no model", [&] { Checkpoint::open(folder_.file("none")); });
   expect_error(Fault::user, "config.json is missing", [&] { Checkpoint::open(folder_.path()); });
@@ -244,7 +281,8 @@ TEST_F(CheckpointTest, TokenizerFilesAreMerged) {
 
 TEST_F(CheckpointTest, TokenizerSurvivesAnExport) {
   folder_.write("tokenizer.json", kTokenizer);
-  folder_.write("tokenizer_config.json", R"({"bos_token":"<s>","eos_token":"b","chat_template":"T"})");
+  folder_.write("tokenizer_config.json",
+                R"({"bos_token":"<s>","eos_token":"b","chat_template":"T"})");
   const std::string before = tokenizer_json_of(folder_.path());
   const test::TempFolder other;
   write_hf_folder(other.path(), small_weights(), small_config().dump(), before);

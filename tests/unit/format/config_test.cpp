@@ -16,9 +16,9 @@ using Json = nlohmann::json;
 using test::expect_error;
 
 Json base() {
-  return Json{{"model_type", "llama"},        {"hidden_size", 64},         {"num_hidden_layers", 2},
-              {"num_attention_heads", 4},     {"num_key_value_heads", 2},  {"vocab_size", 100},
-              {"intermediate_size", 96},      {"rms_norm_eps", 1e-5},      {"rope_theta", 5e5},
+  return Json{{"model_type", "llama"},         {"hidden_size", 64},        {"num_hidden_layers", 2},
+              {"num_attention_heads", 4},      {"num_key_value_heads", 2}, {"vocab_size", 100},
+              {"intermediate_size", 96},       {"rms_norm_eps", 1e-5},     {"rope_theta", 5e5},
               {"max_position_embeddings", 128}};
 }
 Json with(const Json& more) {
@@ -43,8 +43,10 @@ TEST(Config, Fields) {
 }
 
 TEST(Config, RopeSpellings) {
-  const Json scaling = {{"rope_type", "llama3"},       {"factor", 8.0},
-                        {"low_freq_factor", 1.0},      {"high_freq_factor", 4.0},
+  const Json scaling = {{"rope_type", "llama3"},
+                        {"factor", 8.0},
+                        {"low_freq_factor", 1.0},
+                        {"high_freq_factor", 4.0},
                         {"original_max_position_embeddings", 16}};
   const ModelConfig v4 = read(with({{"rope_scaling", scaling}}));
   Json v5 = scaling;
@@ -55,17 +57,24 @@ TEST(Config, RopeSpellings) {
   EXPECT_EQ(c.rope.type, "llama3");
   EXPECT_EQ(rope_frequencies(c.rope, 16), rope_frequencies(v4.rope, 16));
   EXPECT_EQ(read(with({{"rope_scaling", {{"type", "linear"}, {"factor", 4}}}})).rope.factor, 4);
-  expect_error(Fault::data, "'yarn'",
-               [] { read(with({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}}}})); });
-  expect_error(Fault::data, "'factor'", [] { read(with({{"rope_scaling", {{"type", "linear"}}}})); });
+  expect_error(Fault::data, "'yarn'", [] {
+    read(with({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}}}}));
+  });
+  expect_error(Fault::data, "'factor'", [] {
+    read(with({{"rope_scaling", {{"type", "linear"}}}}));
+  });
 }
 
 TEST(Config, RopeFrequencies) {
-  Rope rope{.type = "llama3", .theta = 10000, .factor = 8, .low_freq_factor = 1,
-            .high_freq_factor = 4, .original_positions = 64};
+  Rope rope{.type = "llama3",
+            .theta = 10000,
+            .factor = 8,
+            .low_freq_factor = 1,
+            .high_freq_factor = 4,
+            .original_positions = 64};
   const auto f = rope_frequencies(rope, 8);
-  EXPECT_EQ(f[0], 1.0);                            // wavelength 6.3: kept
-  EXPECT_DOUBLE_EQ(f[2], 0.01 / 8);                // 628: divided
+  EXPECT_EQ(f[0], 1.0);              // wavelength 6.3: kept
+  EXPECT_DOUBLE_EQ(f[2], 0.01 / 8);  // 628: divided
   const double wavelength = 2 * std::numbers::pi * 10, smooth = (64 / wavelength - 1) / 3;
   EXPECT_DOUBLE_EQ(f[1], (1 - smooth) * 0.1 / 8 + smooth * 0.1);
   rope.type = "linear";
@@ -84,10 +93,10 @@ TEST(Config, EveryKeyIsUsedHarmlessOrReported) {
 }
 
 TEST(Config, BadValues) {
-  for (const Json& bad : {Json{{"hidden_size", 0}}, Json{{"vocab_size", "x"}},
-                          Json{{"num_key_value_heads", 3}}, Json{{"rms_norm_eps", 0}},
-                          Json{{"hidden_size", 1e30}}, Json{{"model_type", "mamba"}},
-                          Json{{"num_hidden_layers", 2.5}}, Json{{"head_dim", 15}}})
+  for (const Json& bad :
+       {Json{{"hidden_size", 0}}, Json{{"vocab_size", "x"}}, Json{{"num_key_value_heads", 3}},
+        Json{{"rms_norm_eps", 0}}, Json{{"hidden_size", 1e30}}, Json{{"model_type", "mamba"}},
+        Json{{"num_hidden_layers", 2.5}}, Json{{"head_dim", 15}}})
     expect_error(Fault::data, "", [&] { read(with(bad)); });
   expect_error(Fault::data, "not valid JSON", [] { config_from_json("{"); });
   expect_error(Fault::data, "not an object", [] { config_from_json("[1]"); });
@@ -95,8 +104,9 @@ TEST(Config, BadValues) {
 
 TEST(Config, PythonNumbers) {
   std::string text = base().dump();
-  text.insert(1, "\"x\": NaN, \"y\": \"NaN \\\" Infinity\", \"z\": [-Infinity],"
-                 "\"model_max_length\": 1000000000000000019884624838656,");
+  text.insert(1,
+              "\"x\": NaN, \"y\": \"NaN \\\" Infinity\", \"z\": [-Infinity],"
+              "\"model_max_length\": 1000000000000000019884624838656,");
   EXPECT_EQ(config_from_json(text).hidden, 64);
 }
 

@@ -22,8 +22,8 @@ TempFolder::~TempFolder() {
 }
 std::string TempFolder::write(const std::string& name, std::string_view bytes) const {
   fs::remove(file(name));  // truncating an existing file makes ext4 flush it: 5 ms each
-  std::ofstream(file(name), std::ios::binary).write(bytes.data(),
-                                                    static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(file(name), std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return file(name);
 }
 

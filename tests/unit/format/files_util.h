@@ -29,7 +29,8 @@ class TempFolder {
   std::string path_;
 };
 
-/// The folder with shared fixtures: $CUPEL_SHARED, else `shared` beside the repository; "" when `relative` is not in it.
+/// The folder with shared fixtures: $CUPEL_SHARED, else `shared` beside the repository; "" when
+/// `relative` is not in it.
 std::string shared_path(const std::string& relative);
 
 std::string from_base64(std::string_view text);
@@ -67,13 +68,15 @@ class GgufBuilder {
   uint64_t key_count_ = 0, tensor_count_ = 0;
 };
 
-/// The error that `body` throws; fails when it throws none or one that is not an Error. `what()` is its text.
+/// The error that `body` throws; fails when it throws none or one that is not an Error. `what()` is
+/// its text.
 Error error_of(const std::function<void()>& body);
 
 /// Expects an Error of `fault` whose text contains `part`.
 void expect_error(Fault fault, std::string_view part, const std::function<void()>& body);
 
-/// Runs a file of cases ({name, b64, want}) through `open`: "accept..." must succeed, the rest throw Fault::data.
+/// Runs a file of cases ({name, b64, want}) through `open`: "accept..." must succeed, the rest
+/// throw Fault::data.
 void check_cases(const std::string& jsonl, const std::string& extension,
                  const std::function<void(const std::string& path)>& open);
 

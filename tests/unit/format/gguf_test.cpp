@@ -30,7 +30,8 @@ GgufBuilder small() {
   GgufBuilder b;
   b.text("general.architecture", "llama").u32("n", 7).f32("eps", 1e-5f).flag("on", true);
   b.texts("words", {"a", "", "b c"}).i32s("many", std::vector<int32_t>(17, -3));
-  b.tensor("w", {2, 3}, 0, test::raw_floats({1, 2, 3, 4, 5, 6})).tensor("q", {32}, 2, std::string(18, 'x'));
+  b.tensor("w", {2, 3}, 0, test::raw_floats({1, 2, 3, 4, 5, 6}))
+      .tensor("q", {32}, 2, std::string(18, 'x'));
   return b;
 }
 
@@ -63,7 +64,8 @@ TEST_F(GgufTest, GettersAreTyped) {
 
 TEST_F(GgufTest, EveryCutOfAFileIsRefused) {
   const std::string whole = small().bytes();
-  for (std::size_t size = 0; size < whole.size() - 14; ++size) expect_bad("", whole.substr(0, size));
+  for (std::size_t size = 0; size < whole.size() - 14; ++size)
+    expect_bad("", whole.substr(0, size));
   const auto path = write(whole.substr(0, whole.size() - 14));  // the last padding only
   EXPECT_EQ(open_gguf(path)->notes().size(), 1u);
 }
@@ -111,10 +113,9 @@ TEST_F(GgufTest, RefusesBadTensors) {
   expect_bad("dimensions", with({1, 1, 1, 1, 1}, 0, "xxxx"));
   expect_bad("impossible", with({0, uint64_t{1} << 62, 4}, 0, ""));
   expect_bad("behind the end", with({uint64_t{1} << 40}, 0, "xxxx"));
-  expect_bad("occurs twice", [] {
-    return GgufBuilder().u32("k", 1).u32("k", 1).bytes();
-  }());
-  expect_bad("listed twice", GgufBuilder().tensor("t", {1}, 0, "xxxx").tensor("t", {1}, 0, "xxxx").bytes());
+  expect_bad("occurs twice", [] { return GgufBuilder().u32("k", 1).u32("k", 1).bytes(); }());
+  expect_bad("listed twice",
+             GgufBuilder().tensor("t", {1}, 0, "xxxx").tensor("t", {1}, 0, "xxxx").bytes());
 }
 
 GgufBuilder tokenizer(const std::string& model, const std::vector<std::string>& tokens,

@@ -49,7 +49,8 @@ TEST_F(SafetensorsTest, ReadsTensorsInFileOrder) {
 TEST_F(SafetensorsTest, RefusesBadRanges) {
   const std::string four(4, 'x');
   expect_bad("hole", header({entry("a", "U8", "[3]", "[1,4]")}), four);
-  expect_bad("overlaps", header({entry("a", "U8", "[3]", "[0,3]"), entry("b", "U8", "[2]", "[2,4]")}), four);
+  expect_bad("overlaps",
+             header({entry("a", "U8", "[3]", "[0,3]"), entry("b", "U8", "[2]", "[2,4]")}), four);
   expect_bad("behind the end", header({entry("a", "U8", "[5]", "[0,5]")}), four);
   expect_bad("belong to none", header({entry("a", "U8", "[3]", "[0,3]")}), four);
   expect_bad("takes 8 bytes", header({entry("a", "F32", "[2]", "[0,4]")}), four);
@@ -57,7 +58,8 @@ TEST_F(SafetensorsTest, RefusesBadRanges) {
 }
 
 TEST_F(SafetensorsTest, RefusesBadHeaders) {
-  expect_bad("repeats the key 'a'", header({entry("a", "U8", "[0]", "[0,0]"), entry("a", "I8", "[0]", "[0,0]")}));
+  expect_bad("repeats the key 'a'",
+             header({entry("a", "U8", "[0]", "[0,0]"), entry("a", "I8", "[0]", "[0,0]")}));
   expect_bad("unknown dtype", header({entry("a", "f32", "[0]", "[0,0]")}));
   expect_bad("non-negative integer", header({entry("a", "U8", "[0.0]", "[0,0]")}));
   expect_bad("non-negative integer", header({entry("a", "U8", "[-1]", "[0,0]")}));
@@ -79,8 +81,10 @@ TEST_F(SafetensorsTest, RefusesBadSizesOfTheHeader) {
 }
 
 TEST_F(SafetensorsTest, ReadsShards) {
-  folder_.write("model-1.safetensors",
-                safetensors_bytes(header({entry("a", "U8", "[1]", "[0,1]"), entry("extra", "U8", "[1]", "[1,2]")}), "xz"));
+  folder_.write(
+      "model-1.safetensors",
+      safetensors_bytes(
+          header({entry("a", "U8", "[1]", "[0,1]"), entry("extra", "U8", "[1]", "[1,2]")}), "xz"));
   folder_.write("model-2.safetensors",
                 safetensors_bytes(header({entry("b", "U8", "[1]", "[0,1]")}), "y"));
   const std::string index = "model.safetensors.index.json";
