@@ -127,7 +127,7 @@ void Opd::run(TrainContext& context) const {
   const auto divergence = make_divergence(params_.divergence);
   const GeneratedTokens generated;
   const std::vector<const TokenWeighting*> tokens{&generated};
-  EqualDomains domains;
+  const EqualDomains domains;
   const FixedTeacher schedule(params_.rollout.updates);
   const Objective objective{*source, teacher, *divergence, tokens, domains};
   const int64_t micro = params_.micro_batch ? params_.micro_batch : params_.batch;

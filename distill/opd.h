@@ -17,7 +17,7 @@ struct Objective {
   TeacherSignal& teacher;
   const Divergence& divergence;
   const std::vector<const TokenWeighting*>& tokens;
-  DomainWeighting& domains;
+  const DomainWeighting& domains;
 };
 
 /// One rollout's loss, the weighted mean of the divergence over all counted positions, with its gradients added to the

@@ -23,20 +23,17 @@ class GeneratedTokens : public TokenWeighting {
   at::Tensor weights_nt(const Rollout& rollout) const override;
 };
 
-/// How much each part of the data counts, perhaps following the losses seen so far.
+/// How much each part of the data counts.
 class DomainWeighting {
  public:
   virtual ~DomainWeighting() = default;
   virtual double weight(int64_t domain) const = 0;
-  /// The mean loss of a step. What is remembered must be restored by whoever resumes.
-  virtual void observe(int64_t domain, double loss) = 0;
 };
 
 /// All parts alike.
 class EqualDomains : public DomainWeighting {
  public:
   double weight(int64_t) const override { return 1; }
-  void observe(int64_t, double) override {}
 };
 
 }  // namespace cupel::distill

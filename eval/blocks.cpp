@@ -13,25 +13,31 @@ namespace {
 using Tokens = std::vector<text::Token>;
 
 void check_options(const PerplexityOptions& options, int64_t limit) {
-  const int64_t shortest = options.protocol == Protocol::words ? 1 : options.protocol == Protocol::gptq ? 2 : 3;
-  CUPEL_CHECK(options.length >= shortest, user, "a block of ", options.length, " tokens leaves nothing to score; the protocol '",
-              protocol_name(options.protocol), "' needs at least ", shortest);
-  CUPEL_CHECK(options.length <= limit, user, "blocks of ", options.length, " tokens are longer than the model's ", limit,
-              " positions");
-  CUPEL_CHECK(options.blocks >= 0, user, "the number of blocks must be 0 (all) or more, not ", options.blocks);
+  const int64_t shortest = options.protocol == Protocol::words  ? 1
+                           : options.protocol == Protocol::gptq ? 2
+                                                                : 3;
+  CUPEL_CHECK(options.length >= shortest, user, "a block of ", options.length,
+              " tokens leaves nothing to score; the protocol '", protocol_name(options.protocol),
+              "' needs at least ", shortest);
+  CUPEL_CHECK(options.length <= limit, user, "blocks of ", options.length,
+              " tokens are longer than the model's ", limit, " positions");
+  CUPEL_CHECK(options.blocks >= 0, user, "the number of blocks must be 0 (all) or more, not ",
+              options.blocks);
 }
 
 /// How many blocks to take of `there`.
 int64_t block_count(int64_t there, int64_t wanted, const std::string& name) {
-  CUPEL_CHECK(wanted <= there, user, "'", name, "' has ", there, " blocks, fewer than the ", wanted, " asked for");
+  CUPEL_CHECK(wanted <= there, user, "'", name, "' has ", there, " blocks, fewer than the ", wanted,
+              " asked for");
   return wanted > 0 ? wanted : there;
 }
 
 /// Blocks of `length`, the tail dropped; predictions from position `from` count.
-std::vector<Block> cut(const Tokens& ids, const PerplexityOptions& options, int64_t from, const std::string& name) {
+std::vector<Block> cut(const Tokens& ids, const PerplexityOptions& options, int64_t from,
+                       const std::string& name) {
   const int64_t length = options.length, there = static_cast<int64_t>(ids.size()) / length;
-  CUPEL_CHECK(there > 0, user, "'", name, "' has ", ids.size(), " tokens, less than one block of ", length,
-              "; use a smaller --length or more text");
+  CUPEL_CHECK(there > 0, user, "'", name, "' has ", ids.size(), " tokens, less than one block of ",
+              length, "; use a smaller --length or more text");
   std::vector<Block> out;
   for (int64_t b = 0, count = block_count(there, options.blocks, name); b < count; ++b) {
     const auto begin = ids.begin() + b * length, end = begin + length;
@@ -41,8 +47,9 @@ std::vector<Block> cut(const Tokens& ids, const PerplexityOptions& options, int6
   return out;
 }
 
-/// Each token is scored once. Every window predicts the next `length` tokens and is given the one before them; the last
-/// one is filled to the left with real context (lm-eval's rolling log-likelihood).
+/// Each token is scored once. Every window predicts the next `length` tokens and is given the one
+/// before them; the last one is filled to the left with real context (lm-eval's rolling
+/// log-likelihood).
 std::vector<Block> rolling(const Tokens& text, text::Token prefix, int64_t length) {
   Tokens all = {prefix};
   all.insert(all.end(), text.begin(), text.end());
@@ -61,7 +68,8 @@ std::vector<Block> rolling(const Tokens& text, text::Token prefix, int64_t lengt
 /// The token that stands before a text: BOS, else EOS.
 text::Token prefix_of(const text::Tokenizer& tokenizer) {
   if (tokenizer.bos() >= 0) return tokenizer.bos();
-  CUPEL_CHECK(!tokenizer.end_tokens().empty(), data, "the tokenizer has neither BOS nor EOS to start a text with");
+  CUPEL_CHECK(!tokenizer.end_tokens().empty(), data,
+              "the tokenizer has neither BOS nor EOS to start a text with");
   return tokenizer.end_tokens().front();
 }
 
@@ -72,13 +80,15 @@ bool adds_bos(const text::Tokenizer& tokenizer) {
 
 }  // namespace
 
-std::vector<Block> blocks_of(const text::Tokenizer& tokenizer, std::string_view text, const std::string& name,
-                             const PerplexityOptions& options, int64_t limit) {
+std::vector<Block> blocks_of(const text::Tokenizer& tokenizer, std::string_view text,
+                             const std::string& name, const PerplexityOptions& options,
+                             int64_t limit) {
   check_options(options, limit);
   // A rolling window brings its own prefix.
   const Tokens ids = tokenizer.encode(text, {false, options.protocol != Protocol::words});
   switch (options.protocol) {
-    case Protocol::gptq: return cut(ids, options, 0, name);
+    case Protocol::gptq:
+      return cut(ids, options, 0, name);
     case Protocol::llamacpp: {
       auto blocks = cut(ids, options, options.length / 2, name);
       if (adds_bos(tokenizer))

@@ -9,7 +9,8 @@
 
 namespace cupel::eval {
 
-/// A sequence to score: the model reads `ids`; position p >= from predicts targets[p - from], one target for each.
+/// A sequence to score: the model reads `ids`; position p >= from predicts targets[p - from], one
+/// target for each.
 struct Block {
   std::vector<text::Token> ids;
   int64_t from = 0;
@@ -17,7 +18,8 @@ struct Block {
 };
 
 /// The text cut by a protocol. `limit` is the longest sequence that the model takes.
-std::vector<Block> blocks_of(const text::Tokenizer& tokenizer, std::string_view text, const std::string& name,
-                             const PerplexityOptions& options, int64_t limit);
+std::vector<Block> blocks_of(const text::Tokenizer& tokenizer, std::string_view text,
+                             const std::string& name, const PerplexityOptions& options,
+                             int64_t limit);
 
 }  // namespace cupel::eval

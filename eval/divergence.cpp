@@ -25,7 +25,8 @@ double quantile(const std::vector<double>& sorted, double q) {
 double log_sum_exp(std::span<const float> logits) {
   const float largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const float x : logits) sum += std::exp(static_cast<double>(x) - static_cast<double>(largest));
+  for (const float x : logits)
+    sum += std::exp(static_cast<double>(x) - static_cast<double>(largest));
   return static_cast<double>(largest) + std::log(sum);
 }
 
@@ -33,25 +34,29 @@ text::Token argmax(std::span<const float> logits) {
   return static_cast<text::Token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-void DivergenceMeter::add(std::span<const float> reference, std::span<const float> model, text::Token target) {
-  CUPEL_CHECK(reference.size() == model.size(), user, "the models' vocabularies differ: ", reference.size(), " and ",
-              model.size(), " logits; divergence needs the same tokenizer");
+void DivergenceMeter::add(std::span<const float> reference, std::span<const float> model,
+                          text::Token target) {
+  CUPEL_CHECK(reference.size() == model.size(), user,
+              "the models' vocabularies differ: ", reference.size(), " and ", model.size(),
+              " logits; divergence needs the same tokenizer");
   const double lse_p = log_sum_exp(reference), lse_q = log_sum_exp(model);
   double forward = 0, reverse = 0;
   for (std::size_t i = 0; i < reference.size(); ++i) {
-    const double log_p = static_cast<double>(reference[i]) - lse_p, log_q = static_cast<double>(model[i]) - lse_q;
+    const double log_p = static_cast<double>(reference[i]) - lse_p,
+                 log_q = static_cast<double>(model[i]) - lse_q;
     const double difference = log_p - log_q;
     forward += std::exp(log_p) * difference;
     reverse -= std::exp(log_q) * difference;
   }
-  CUPEL_CHECK(std::isfinite(forward) && std::isfinite(reverse), data, "the divergence at position ", kl_.size(),
-              " is not finite");
+  CUPEL_CHECK(std::isfinite(forward) && std::isfinite(reverse), data, "the divergence at position ",
+              kl_.size(), " is not finite");
   kl_.push_back(std::max(forward, 0.0));
   reverse_ += std::max(reverse, 0.0);
   same_ += argmax(reference) == argmax(model);
   if (target < 0) return;
   const auto t = static_cast<std::size_t>(target);
-  const double change = std::exp(static_cast<double>(model[t]) - lse_q) - std::exp(static_cast<double>(reference[t]) - lse_p);
+  const double change = std::exp(static_cast<double>(model[t]) - lse_q) -
+                        std::exp(static_cast<double>(reference[t]) - lse_p);
   delta_ += change;
   delta_squared_ += change * change;
   ++targets_;

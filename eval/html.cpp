@@ -15,7 +15,12 @@ namespace {
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
-  const std::size_t n = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  const std::size_t n = lead < 0x80   ? 1
+                        : lead < 0xC2 ? 0
+                        : lead < 0xE0 ? 2
+                        : lead < 0xF0 ? 3
+                        : lead < 0xF5 ? 4
+                                      : 0;
   if (n == 0 || n > text.size()) return 0;
   for (std::size_t i = 1; i < n; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
@@ -26,7 +31,9 @@ std::size_t sequence_length(std::string_view text) {
 }
 
 /// Control characters that HTML has no place for.
-bool is_control(char c) { return (static_cast<uint8_t>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F; }
+bool is_control(char c) {
+  return (static_cast<uint8_t>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
+}
 
 }  // namespace
 
@@ -35,23 +42,34 @@ std::string escape_html(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t n = sequence_length(text);
-    if (n == 0) out += "\xEF\xBF\xBD";
-    else if (text[0] == '&') out += "&amp;";
-    else if (text[0] == '<') out += "&lt;";
-    else if (text[0] == '>') out += "&gt;";
-    else if (text[0] == '"') out += "&quot;";
-    else if (text[0] == '\'') out += "&#39;";
-    else if (is_control(text[0])) out += ' ';
-    else out += text.substr(0, n);
+    if (n == 0)
+      out += "\xEF\xBF\xBD";
+    else if (text[0] == '&')
+      out += "&amp;";
+    else if (text[0] == '<')
+      out += "&lt;";
+    else if (text[0] == '>')
+      out += "&gt;";
+    else if (text[0] == '"')
+      out += "&quot;";
+    else if (text[0] == '\'')
+      out += "&#39;";
+    else if (is_control(text[0]))
+      out += ' ';
+    else
+      out += text.substr(0, n);
     text.remove_prefix(n == 0 ? 1 : n);
   }
   return out;
 }
 
 std::string html_page(std::string_view title, std::string_view body) {
-  return cat("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
-             "initial-scale=1\">\n<title>", escape_html(title), "</title>\n<style>", kStyle, "</style></head>\n<body><main>\n", body,
-             "\n</main></body></html>\n");
+  return cat(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, "
+      "initial-scale=1\">\n<title>",
+      escape_html(title), "</title>\n<style>", kStyle, "</style></head>\n<body><main>\n", body,
+      "\n</main></body></html>\n");
 }
 
 }  // namespace cupel::eval

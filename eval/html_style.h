@@ -4,8 +4,8 @@
 
 namespace cupel::eval {
 
-/// The page's style sheet. Two rules keep charts legible: their column is about as wide as their view box (440), and a
-/// small screen gets larger letters inside.
+/// The page's style sheet. Two rules keep charts legible: their column is about as wide as their
+/// view box (440), and a small screen gets larger letters inside.
 constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--bg:#fdfdfb;--ink:#1d2327;--soft:#59636a;--line:#dcdfda;--box:#f4f4ef;--warn:#b45f06;
   --c0:#0b66a8;--c1:#c8540a;--c2:#08805f;--c3:#8f4a86}
@@ -36,7 +36,7 @@ th{color:var(--soft);font-weight:500;vertical-align:bottom}
 .n{text-align:right}
 .facts table{width:100%;max-width:48rem}
 .facts th,.facts td{white-space:normal}
-.facts th,.facts td:first-child{overflow-wrap:anywhere;min-width:6rem}
+.facts th,.facts td:first-child{overflow-wrap:anywhere;min-width:6.5rem}
 .facts td:first-child{color:var(--soft)}
 
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1.75rem 2.5rem}
@@ -69,7 +69,8 @@ details{margin:1.25rem 0}
 summary{cursor:pointer;font-weight:600}
 
 @media (max-width:40rem){main{padding:1.5rem 1rem 3rem}h1{font-size:1.4rem}.pair{grid-template-columns:1fr}
-  th,td{padding-right:.9rem}}
+  th,td{padding-right:.9rem}
+  th:first-child,td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:7rem;max-width:9rem}}
 @media (max-width:30rem){svg text{font-size:15px}.tile b{font-size:1.4rem}}
 @page{margin:16mm}
 @media print{:root{color-scheme:light;--bg:#fff;--ink:#000;--soft:#444;--line:#bbb;--box:#fff;--warn:#8a4b00;

@@ -17,28 +17,33 @@ std::vector<EvalResult> both(const RunReport& report) {
   return out;
 }
 
-std::string head(const std::string& title, const std::string& verdict, const std::vector<std::string>& facts) {
+std::string head(const std::string& title, const std::string& verdict,
+                 const std::vector<std::string>& facts) {
   std::vector<std::string> known;
   for (const std::string& f : facts)
     if (!f.empty()) known.push_back(escape_html(f));
-  return cat("<header><h1>", escape_html(title), "</h1>", verdict.empty() ? "" : cat("<p>", escape_html(verdict), "</p>"),
-             known.empty() ? "" : cat("<p class=\"meta\">", joined(known, " \xC2\xB7 "), "</p>"), "</header>\n");
+  return cat("<header><h1>", escape_html(title), "</h1>",
+             verdict.empty() ? "" : cat("<p>", escape_html(verdict), "</p>"),
+             known.empty() ? "" : cat("<p class=\"meta\">", joined(known, " \xC2\xB7 "), "</p>"),
+             "</header>\n");
 }
 
 }  // namespace
 
 std::string run_report_html(const RunReport& report) {
   const auto results = both(report);
-  return html_page(report.title, cat(head(report.title, report.verdict, {report.date, report.version, report.machine}),
-                                     tiles_section(report), alerts_section(report.fallbacks, report.warnings),
-                                     results_section(results), divergence_section(results),
-                                     samples_section(report.samples), matrices_section(report.matrices),
-                                     curves_section(report.curves), details_section(report)));
+  return html_page(
+      report.title,
+      cat(head(report.title, report.verdict, {report.date, report.version, report.machine}),
+          tiles_section(report), alerts_section(report.fallbacks, report.warnings),
+          results_section(results), divergence_section(results), samples_section(report.samples),
+          matrices_section(report.matrices), curves_section(report.curves),
+          details_section(report)));
 }
 
 std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results) {
-  return html_page(title, cat(head(title, "", {}), results_section(results), pareto_section(results),
-                              divergence_section(results)));
+  return html_page(title, cat(head(title, "", {}), results_section(results),
+                              pareto_section(results), divergence_section(results)));
 }
 
 }  // namespace cupel::eval

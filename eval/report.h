@@ -13,12 +13,13 @@ namespace cupel::eval {
 
 /// One matrix of the compressed model, for the chart of errors and bits.
 struct MatrixRow {
-  std::string name;            ///< canonical name
+  std::string name;  ///< canonical name
   int layer = -1;
   std::string role;            ///< "query", "down"
   std::string method, layout;  ///< "quant.gptq", "3-bit g64 asym"
   double bits_per_weight = 0;
-  double relative_error = 0;   ///< |W - W^|^2 / |W|^2 under the input's second moment when there is one
+  double relative_error =
+      0;  ///< |W - W^|^2 / |W|^2 under the input's second moment when there is one
   std::string fallback, note;
 };
 
@@ -35,20 +36,21 @@ struct Curve {
 
 /// Everything that the report of a run shows. Each figure equals the one in summary.json.
 struct RunReport {
-  std::string title;                      ///< model's name
+  std::string title;  ///< model's name
   std::string date, version, machine;
-  std::string verdict;                    ///< one sentence: what was saved, what it cost
+  std::string verdict;  ///< one sentence: what was saved, what it cost
   std::optional<EvalResult> before, after;
   std::vector<MatrixRow> matrices;
   std::vector<Curve> curves;
   std::vector<SamplePair> samples;
   std::vector<std::pair<std::string, double>> step_seconds;
-  std::string recipe_yaml;                ///< resolved
+  std::string recipe_yaml;  ///< resolved
   std::vector<std::string> fallbacks, warnings, notes;
   std::vector<std::pair<std::string, std::string>> files;  ///< exports: what, path
 };
 
-/// One self-contained HTML file: inline CSS and SVG, nothing loaded; reads well on a phone, in dark mode and in print.
+/// One self-contained HTML file: inline CSS and SVG, nothing loaded; reads well on a phone, in dark
+/// mode and in print.
 std::string run_report_html(const RunReport& report);
 /// The same style for `cupel eval --report` and `cupel compare --report`.
 std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results);

@@ -13,8 +13,10 @@ namespace {
 
 constexpr std::size_t kMostLines = 4;  // more can't be told apart by colour
 
-/// Mean of `value` over the matrices of each layer, in layer order; of one role, or of all when it is "".
-Series by_layer(const std::vector<MatrixRow>& rows, const std::string& role, double MatrixRow::*value) {
+/// Mean of `value` over the matrices of each layer, in layer order; of one role, or of all when it
+/// is "".
+Series by_layer(const std::vector<MatrixRow>& rows, const std::string& role,
+                double MatrixRow::*value) {
   std::map<int, std::pair<double, int>> sums;
   for (const MatrixRow& r : rows) {
     if (r.layer < 0 || (!role.empty() && r.role != role)) continue;
@@ -34,14 +36,16 @@ Series by_layer(const std::vector<MatrixRow>& rows, const std::string& role, dou
 std::vector<std::string> roles_of(const std::vector<MatrixRow>& rows) {
   std::vector<std::string> out;
   for (const MatrixRow& r : rows)
-    if (r.layer >= 0 && std::find(out.begin(), out.end(), r.role) == out.end()) out.push_back(r.role);
+    if (r.layer >= 0 && std::find(out.begin(), out.end(), r.role) == out.end())
+      out.push_back(r.role);
   return out;
 }
 
 /// Charts of at most four roles, all on one scale.
 std::string error_charts(const std::vector<MatrixRow>& rows) {
   std::vector<Series> all;
-  for (const std::string& role : roles_of(rows)) all.push_back(by_layer(rows, role, &MatrixRow::relative_error));
+  for (const std::string& role : roles_of(rows))
+    all.push_back(by_layer(rows, role, &MatrixRow::relative_error));
   ChartText text;
   text.title = "Error of each matrix";
   text.x = "layer";
@@ -73,7 +77,8 @@ std::string bits_chart(const std::vector<MatrixRow>& rows) {
 Table matrix_table(const std::vector<MatrixRow>& rows) {
   Table t{{"matrix", "method", "layout", "bits/weight", "relative error", "note"}, {}};
   for (const MatrixRow& r : rows)
-    t.rows.push_back({r.name, r.method, r.layout, fixed(r.bits_per_weight, 3), fixed(r.relative_error, 6),
+    t.rows.push_back({r.name, r.method, r.layout, fixed(r.bits_per_weight, 3),
+                      fixed(r.relative_error, 6),
                       r.fallback.empty() ? r.note : cat("plain rounding: ", r.fallback)});
   return t;
 }
@@ -82,8 +87,9 @@ Table matrix_table(const std::vector<MatrixRow>& rows) {
 
 std::string matrices_section(const std::vector<MatrixRow>& rows) {
   if (rows.empty()) return "";
-  return cat("<h2>Layer by layer</h2>\n<div class=\"charts\">", error_charts(rows), bits_chart(rows),
-             "</div>\n<details><summary>All ", rows.size(), " matrices</summary>", matrix_table(rows).html(), "</details>\n");
+  return cat("<h2>Layer by layer</h2>\n<div class=\"charts\">", error_charts(rows),
+             bits_chart(rows), "</div>\n<details><summary>All ", rows.size(), " matrices</summary>",
+             matrix_table(rows).html(), "</details>\n");
 }
 
 std::string curves_section(const std::vector<Curve>& curves) {

@@ -14,18 +14,28 @@ namespace {
 
 constexpr std::size_t kSideBySide = 3;  // models that fit next to each other on a phone
 
-std::string positive(double value, int digits) { return value > 0 ? fixed(value, digits) : "-"; }
+std::string positive(double value, int digits) {
+  return value > 0 ? fixed(value, digits) : "-";
+}
 
 /// "20.9625 ± 1.2000"; a line may break before the sign.
 std::string with_error(double value, double error, int digits) {
-  return error > 0 ? cat(fixed(value, digits), " \xC2\xB1\xC2\xA0", fixed(error, digits)) : fixed(value, digits);
+  return error > 0 ? cat(fixed(value, digits), " \xC2\xB1\xC2\xA0", fixed(error, digits))
+                   : fixed(value, digits);
+}
+
+std::string file_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
 }
 
 std::string protocol_text(const PerplexityResult& p) {
-  return cat(p.file, " (", protocol_name(p.protocol), ", ", p.blocks, " x ", p.length, ")");
+  return cat(file_name(p.file), " (", protocol_name(p.protocol), ", ", p.blocks, " x ", p.length,
+             ")");
 }
 
-const TextMeasure* measure_at(const EvalResult& r, std::size_t text) { return text < r.texts.size() ? &r.texts[text] : nullptr; }
+const TextMeasure* measure_at(const EvalResult& r, std::size_t text) {
+  return text < r.texts.size() ? &r.texts[text] : nullptr;
+}
 
 std::size_t text_count(const std::vector<EvalResult>& results) {
   std::size_t texts = 0;
@@ -88,21 +98,32 @@ void add_text_facts(Facts& facts, const std::vector<EvalResult>& results, std::s
 std::string side_by_side(const std::vector<EvalResult>& results) {
   Facts facts(results);
   facts.add("engine", [](const EvalResult& r) { return r.engine; });
-  facts.add("file", [](const EvalResult& r) { return r.bytes > 0 ? human_bytes(static_cast<double>(r.bytes)) : ""; });
-  facts.add("parameters", [](const EvalResult& r) { return r.parameters > 0 ? cat(fixed(static_cast<double>(r.parameters) / 1e6, 1), " M") : ""; });
-  facts.add("bits a weight, everything counted", [](const EvalResult& r) { return positive(r.bits_per_weight, 3); });
-  facts.add("bits a weight, quantized matrices alone", [](const EvalResult& r) { return positive(r.bits_per_weight_matrices, 3); });
+  facts.add("file", [](const EvalResult& r) {
+    return r.bytes > 0 ? human_bytes(static_cast<double>(r.bytes)) : "";
+  });
+  facts.add("parameters", [](const EvalResult& r) {
+    return r.parameters > 0 ? cat(fixed(static_cast<double>(r.parameters) / 1e6, 1), " M") : "";
+  });
+  facts.add("bits a weight, everything counted",
+            [](const EvalResult& r) { return positive(r.bits_per_weight, 3); });
+  facts.add("bits a weight, quantized matrices alone",
+            [](const EvalResult& r) { return positive(r.bits_per_weight_matrices, 3); });
   for (std::size_t t = 0; t < text_count(results); ++t) add_text_facts(facts, results, t);
-  facts.add("prompt, tokens a second", [](const EvalResult& r) { return positive(r.prompt_tokens_per_second, 1); });
-  facts.add("generation, tokens a second", [](const EvalResult& r) { return positive(r.decode_tokens_per_second, 1); });
+  facts.add("prompt, tokens a second",
+            [](const EvalResult& r) { return positive(r.prompt_tokens_per_second, 1); });
+  facts.add("generation, tokens a second",
+            [](const EvalResult& r) { return positive(r.decode_tokens_per_second, 1); });
   return facts.html();
 }
 
 Table models_table(const std::vector<EvalResult>& results) {
-  Table t{{"model", "size", "bits/weight", "matrices alone", "prompt tok/s", "decode tok/s", "engine"}, {}};
+  Table t{
+      {"model", "size", "bits/weight", "matrices alone", "prompt tok/s", "decode tok/s", "engine"},
+      {}};
   for (const EvalResult& r : results)
-    t.rows.push_back({r.model, human_bytes(static_cast<double>(r.bytes)), positive(r.bits_per_weight, 3),
-                      positive(r.bits_per_weight_matrices, 3), positive(r.prompt_tokens_per_second, 1),
+    t.rows.push_back({r.model, human_bytes(static_cast<double>(r.bytes)),
+                      positive(r.bits_per_weight, 3), positive(r.bits_per_weight_matrices, 3),
+                      positive(r.prompt_tokens_per_second, 1),
                       positive(r.decode_tokens_per_second, 1), r.engine});
   return t;
 }
@@ -112,7 +133,8 @@ Table text_measures(const std::vector<EvalResult>& results, std::size_t text) {
   for (const EvalResult& r : results) {
     const TextMeasure* m = measure_at(r, text);
     const DivergenceResult* d = m && m->divergence ? &*m->divergence : nullptr;
-    t.rows.push_back({r.model, positive(r.bits_per_weight, 3), m ? fixed(m->perplexity.value, 4) : "-",
+    t.rows.push_back({r.model, positive(r.bits_per_weight, 3),
+                      m ? fixed(m->perplexity.value, 4) : "-",
                       m ? fixed(m->perplexity.error, 4) : "-", d ? fixed(d->kl_mean, 6) : "-",
                       d ? fixed(d->kl_error, 6) : "-", d ? fixed(d->same_top1, 4) : "-"});
   }
@@ -125,26 +147,27 @@ std::string row_a_model(const std::vector<EvalResult>& results) {
   for (std::size_t t = 0; t < text_count(results); ++t)
     for (const EvalResult& r : results)
       if (const TextMeasure* m = measure_at(r, t)) {
-        out += cat("<p class=\"title\">", escape_html(protocol_text(m->perplexity)), "</p>", text_measures(results, t).html());
+        out += cat("<p class=\"title\">", escape_html(protocol_text(m->perplexity)), "</p>",
+                   text_measures(results, t).html());
         break;
       }
   return cat(out, "<p class=\"title\">Models</p>", models_table(results).html());
 }
 
 std::string kl_note(const DivergenceResult& d) {
-  return cat(d.tokens, " tokens. Median ", fixed(d.kl_median, 4), ", 90 % below ", fixed(d.kl_p90, 4), ", 99 % below ",
-             fixed(d.kl_p99, 4), ", largest ", fixed(d.kl_max, 3), "; reverse KL ", fixed(d.kl_reverse_mean, 4),
-             ". The right token's probability changed by ", fixed(100 * d.delta_p_mean, 2), " points on average, ",
-             fixed(100 * d.delta_p_rms, 2), " rms.");
+  return cat(d.tokens, " tokens. Median ", fixed(d.kl_median, 4), ", 90 % below ",
+             fixed(d.kl_p90, 4), ", 99 % below ", fixed(d.kl_p99, 4), ", largest ",
+             fixed(d.kl_max, 3), "; reverse KL ", fixed(d.kl_reverse_mean, 4),
+             ". The right token's probability changed by ", fixed(100 * d.delta_p_mean, 2),
+             " points on average, ", fixed(100 * d.delta_p_rms, 2), " rms.");
 }
-
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 }  // namespace
 
 std::string results_section(const std::vector<EvalResult>& results) {
   if (results.empty()) return "";
-  return cat("<h2>Results</h2>\n", results.size() <= kSideBySide ? side_by_side(results) : row_a_model(results), "\n");
+  return cat("<h2>Results</h2>\n",
+             results.size() <= kSideBySide ? side_by_side(results) : row_a_model(results), "\n");
 }
 
 std::string pareto_section(const std::vector<EvalResult>& results) {
@@ -163,7 +186,8 @@ std::string pareto_section(const std::vector<EvalResult>& results) {
   text.x = "bits a weight, everything counted";
   text.y = "KL, nats a token";
   text.log_y = true;
-  return cat("<h2>Size against divergence</h2>\n<div class=\"charts\">", scatter_chart(text, points, labels), "</div>\n");
+  return cat("<h2>Size against divergence</h2>\n<div class=\"charts\">",
+             scatter_chart(text, points, labels), "</div>\n");
 }
 
 std::string divergence_section(const std::vector<EvalResult>& results) {
@@ -184,11 +208,14 @@ std::string divergence_section(const std::vector<EvalResult>& results) {
   for (const EvalResult& r : results)
     for (const TextMeasure& m : r.texts) {
       if (!m.divergence) continue;
-      text.title = cat("KL of each token, ", models > 1 ? cat(file_name(r.model), ", ") : "", file_name(m.perplexity.file));
+      text.title = cat("KL of each token, ", models > 1 ? cat(file_name(r.model), ", ") : "",
+                       file_name(m.perplexity.file));
       text.note = kl_note(*m.divergence);
       out += log_histogram(text, m.divergence->kl, 48);
     }
-  return out.empty() ? "" : cat("<h2>How far each prediction moved</h2>\n<div class=\"charts\">", out, "</div>\n");
+  return out.empty() ? ""
+                     : cat("<h2>How far each prediction moved</h2>\n<div class=\"charts\">", out,
+                           "</div>\n");
 }
 
 }  // namespace cupel::eval

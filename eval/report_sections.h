@@ -22,7 +22,8 @@ std::string curves_section(const std::vector<Curve>& curves);
 
 // report_sections.cpp
 std::string tiles_section(const RunReport& report);
-std::string alerts_section(const std::vector<std::string>& fallbacks, const std::vector<std::string>& warnings);
+std::string alerts_section(const std::vector<std::string>& fallbacks,
+                           const std::vector<std::string>& warnings);
 std::string samples_section(const std::vector<SamplePair>& samples);
 std::string details_section(const RunReport& report);
 

@@ -14,8 +14,9 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json perplexity_json(const PerplexityResult& p) {
-  ordered_json out = {{"file", p.file},     {"protocol", protocol_name(p.protocol)}, {"length", p.length},
-                      {"blocks", p.blocks}, {"tokens", p.tokens},                    {"value", p.value},
+  ordered_json out = {{"file", p.file},     {"protocol", protocol_name(p.protocol)},
+                      {"length", p.length}, {"blocks", p.blocks},
+                      {"tokens", p.tokens}, {"value", p.value},
                       {"stderr", p.error},  {"block_nll", p.block_nll}};
   if (p.protocol == Protocol::words) {
     out["byte_perplexity"] = p.byte_perplexity;
@@ -25,19 +26,31 @@ ordered_json perplexity_json(const PerplexityResult& p) {
 }
 
 ordered_json divergence_json(const DivergenceResult& d) {
-  return {{"against", d.against},         {"tokens", d.tokens},       {"kl_mean", d.kl_mean},
-          {"kl_stderr", d.kl_error},      {"kl_median", d.kl_median}, {"kl_p90", d.kl_p90},
-          {"kl_p99", d.kl_p99},           {"kl_max", d.kl_max},       {"kl_reverse_mean", d.kl_reverse_mean},
-          {"same_top1", d.same_top1},     {"delta_p_mean", d.delta_p_mean},
+  return {{"against", d.against},
+          {"tokens", d.tokens},
+          {"kl_mean", d.kl_mean},
+          {"kl_stderr", d.kl_error},
+          {"kl_median", d.kl_median},
+          {"kl_p90", d.kl_p90},
+          {"kl_p99", d.kl_p99},
+          {"kl_max", d.kl_max},
+          {"kl_reverse_mean", d.kl_reverse_mean},
+          {"same_top1", d.same_top1},
+          {"delta_p_mean", d.delta_p_mean},
           {"delta_p_rms", d.delta_p_rms}};
 }
 
-std::string or_dash(double value, int digits) { return value > 0 ? fixed(value, digits) : "-"; }
+std::string or_dash(double value, int digits) {
+  return value > 0 ? fixed(value, digits) : "-";
+}
 
 Table table_of(const std::vector<EvalResult>& results) {
-  Table t{{"model", "engine", "size", "bits/weight", "perplexity", "+-", "KL", "+-", "same top-1", "prompt tok/s", "decode tok/s"}, {}};
+  Table t{{"model", "engine", "size", "bits/weight", "perplexity", "+-", "KL", "+-", "same top-1",
+           "prompt tok/s", "decode tok/s"},
+          {}};
   for (const EvalResult& r : results) {
-    std::vector<std::string> row = {r.model, r.engine, human_bytes(static_cast<double>(r.bytes)), or_dash(r.bits_per_weight, 3)};
+    std::vector<std::string> row = {r.model, r.engine, human_bytes(static_cast<double>(r.bytes)),
+                                    or_dash(r.bits_per_weight, 3)};
     const TextMeasure* m = r.texts.empty() ? nullptr : &r.texts.front();
     row.push_back(m ? fixed(m->perplexity.value, 4) : "-");
     row.push_back(m ? fixed(m->perplexity.error, 3) : "-");
@@ -68,15 +81,22 @@ std::string to_json(const EvalResult& r, int indent) {
     out["perplexity"].push_back(perplexity_json(m.perplexity));
     // One object for one text, a list for several.
     if (!m.divergence) continue;
-    if (!out.contains("divergence")) out["divergence"] = divergence_json(*m.divergence);
-    else if (out["divergence"].is_object()) out["divergence"] = {out["divergence"], divergence_json(*m.divergence)};
-    else out["divergence"].push_back(divergence_json(*m.divergence));
+    if (!out.contains("divergence"))
+      out["divergence"] = divergence_json(*m.divergence);
+    else if (out["divergence"].is_object())
+      out["divergence"] = {out["divergence"], divergence_json(*m.divergence)};
+    else
+      out["divergence"].push_back(divergence_json(*m.divergence));
   }
   // A path need not be UTF-8: what isn't becomes U+FFFD.
   return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-std::string text_table(const std::vector<EvalResult>& results) { return table_of(results).text(); }
-std::string markdown_table(const std::vector<EvalResult>& results) { return table_of(results).markdown(); }
+std::string text_table(const std::vector<EvalResult>& results) {
+  return table_of(results).text();
+}
+std::string markdown_table(const std::vector<EvalResult>& results) {
+  return table_of(results).markdown();
+}
 
 }  // namespace cupel::eval

@@ -44,22 +44,26 @@ std::string key(const std::vector<Series>& series) {
 
 std::string figure(const ChartText& text, const std::string& key, const std::string& svg) {
   return cat("<figure><p class=\"title\">", escape_html(text.title), "</p>", key, svg, "</svg>",
-             text.note.empty() ? "" : cat("<figcaption>", escape_html(text.note), "</figcaption>"), "</figure>\n");
+             text.note.empty() ? "" : cat("<figcaption>", escape_html(text.note), "</figcaption>"),
+             "</figure>\n");
 }
 
 std::string point(double x, double y, std::size_t colour, double radius, const std::string& tip) {
-  return cat("<circle class=\"f", colour % kColours, "\" cx=\"", px(x), "\" cy=\"", px(y), "\" r=\"", px(radius), "\"><title>",
-             escape_html(tip), "</title></circle>");
+  return cat("<circle class=\"f", colour % kColours, "\" cx=\"", px(x), "\" cy=\"", px(y),
+             "\" r=\"", px(radius), "\"><title>", escape_html(tip), "</title></circle>");
 }
 
-std::string error_bar(const Frame& f, const Axis& y, double x, double value, double error, std::size_t colour) {
-  return cat("<line class=\"s", colour % kColours, "\" x1=\"", px(x), "\" x2=\"", px(x), "\" y1=\"", px(f.y(y.at(value - error))),
-             "\" y2=\"", px(f.y(y.at(value + error))), "\"/>");
+std::string error_bar(const Frame& f, const Axis& y, double x, double value, double error,
+                      std::size_t colour) {
+  return cat("<line class=\"s", colour % kColours, "\" x1=\"", px(x), "\" x2=\"", px(x), "\" y1=\"",
+             px(f.y(y.at(value - error))), "\" y2=\"", px(f.y(y.at(value + error))), "\"/>");
 }
 
-std::string bar(const Frame& f, double left, double width, double share, std::size_t colour, const std::string& tip) {
-  return cat("<rect class=\"f", colour % kColours, "\" x=\"", px(left), "\" y=\"", px(f.y(share)), "\" width=\"",
-             px(std::max(width, 0.5)), "\" height=\"", px(std::max(f.y(0) - f.y(share), 0.0)), "\"><title>", escape_html(tip),
+std::string bar(const Frame& f, double left, double width, double share, std::size_t colour,
+                const std::string& tip) {
+  return cat("<rect class=\"f", colour % kColours, "\" x=\"", px(left), "\" y=\"", px(f.y(share)),
+             "\" width=\"", px(std::max(width, 0.5)), "\" height=\"",
+             px(std::max(f.y(0) - f.y(share), 0.0)), "\"><title>", escape_html(tip),
              "</title></rect>");
 }
 
@@ -75,11 +79,13 @@ std::vector<double> upper_decades(const std::vector<double>& values) {
 }
 
 /// One series; a value that can't be shown interrupts the line.
-std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s, std::size_t colour) {
+std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s,
+                 std::size_t colour) {
   const std::size_t count = std::min(s.x.size(), s.y.size()), stride = count / kMostPoints + 1;
   std::string out, points, marks;
   const auto end_line = [&] {
-    if (!points.empty()) out += cat("<polyline class=\"s", colour % kColours, "\" points=\"", points, "\"/>");
+    if (!points.empty())
+      out += cat("<polyline class=\"s", colour % kColours, "\" points=\"", points, "\"/>");
     points.clear();
   };
   for (std::size_t i = 0; i < count; i += stride) {
@@ -90,7 +96,8 @@ std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s, 
     const double to_x = f.x(x.at(s.x[i])), to_y = f.y(y.at(s.y[i]));
     points += cat(points.empty() ? "" : " ", px(to_x), ",", px(to_y));
     if (i < s.error.size()) marks += error_bar(f, y, to_x, s.y[i], s.error[i], colour);
-    if (count <= 60) marks += point(to_x, to_y, colour, 2.2, cat(s.name, ", ", s.x[i], ": ", s.y[i]));
+    if (count <= 60)
+      marks += point(to_x, to_y, colour, 2.2, cat(s.name, ", ", s.x[i], ": ", s.y[i]));
   }
   end_line();
   return out + marks;
@@ -99,17 +106,21 @@ std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s, 
 }  // namespace
 
 std::string line_chart(const ChartText& text, const std::vector<Series>& series) {
-  const Axis x(extent_x(series, text.cover_x), text.log_x, false), y(extent_y(series, text.cover_y), text.log_y, false);
+  const Axis x(extent_x(series, text.cover_x), text.log_x, false),
+      y(extent_y(series, text.cover_y), text.log_y, false);
   const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x);
   for (std::size_t s = 0; s < series.size(); ++s) out += line(f, x, y, series[s], s);
   return figure(text, key(series), out);
 }
 
-std::string scatter_chart(const ChartText& text, const Series& points, const std::vector<std::string>& labels) {
-  const Axis x(extent_x({points}, text.cover_x), text.log_x, false), y(extent_y({points}, text.cover_y), text.log_y, false);
+std::string scatter_chart(const ChartText& text, const Series& points,
+                          const std::vector<std::string>& labels) {
+  const Axis x(extent_x({points}, text.cover_x), text.log_x, false),
+      y(extent_y({points}, text.cover_y), text.log_y, false);
   const Frame f(y);
-  std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x), names = "<p class=\"key\">";
+  std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x),
+              names = "<p class=\"key\">";
   for (std::size_t i = 0; i < std::min(points.x.size(), points.y.size()); ++i) {
     const std::string name = i < labels.size() ? labels[i] : "";
     names += cat("<span><b>", i + 1, "</b> ", escape_html(name), "</span> ");
@@ -117,16 +128,19 @@ std::string scatter_chart(const ChartText& text, const Series& points, const std
     const double to_x = f.x(x.at(points.x[i])), to_y = f.y(y.at(points.y[i]));
     if (i < points.error.size()) out += error_bar(f, y, to_x, points.y[i], points.error[i], 0);
     out += point(to_x, to_y, 0, 4, cat(name, ": ", points.x[i], ", ", points.y[i]));
-    out += cat("<text class=\"b\" x=\"", px(to_x + 7), "\" y=\"", px(to_y - 6), "\">", i + 1, "</text>");
+    out += cat("<text class=\"b\" x=\"", px(to_x + 7), "\" y=\"", px(to_y - 6), "\">", i + 1,
+               "</text>");
   }
   return figure(text, names + "</p>", out);
 }
 
-std::string bar_chart(const ChartText& text, const std::vector<std::string>& categories, const std::vector<Series>& groups) {
+std::string bar_chart(const ChartText& text, const std::vector<std::string>& categories,
+                      const std::vector<Series>& groups) {
   const Axis y(extent_y(groups, text.cover_y), text.log_y, true);
   const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_name(text.x);
-  const double slot = (f.x(1) - f.x(0)) / std::max<double>(1, static_cast<double>(categories.size()));
+  const double slot =
+      (f.x(1) - f.x(0)) / std::max<double>(1, static_cast<double>(categories.size()));
   const double width = slot * 0.8 / std::max<double>(1, static_cast<double>(groups.size()));
   double widest = 0;
   for (const std::string& c : categories) widest = std::max(widest, text_width(c) + 8);
@@ -156,7 +170,8 @@ std::string log_histogram(const ChartText& text, const std::vector<double>& valu
   const double width = (f.x(1) - f.x(0)) / static_cast<double>(counts.size());
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts[i] > 0)
-      out += bar(f, f.x(0) + static_cast<double>(i) * width + 0.5, width - 1, y.at(counts[i]), 0, cat(counts[i]));
+      out += bar(f, f.x(0) + static_cast<double>(i) * width + 0.5, width - 1, y.at(counts[i]), 0,
+                 cat(counts[i]));
   return figure(text, "", out);
 }
 

@@ -14,7 +14,9 @@ namespace {
 
 constexpr double kLargest = 1e150;  // a difference of two stays finite
 
-int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9)); }
+int exponent_of(double value) {
+  return static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
+}
 
 /// The round step (1, 2 or 5 times a power of ten) that cuts `span` into at most `most` pieces.
 double round_step(double span, int most) {
@@ -48,11 +50,16 @@ std::string log_label(int mantissa, int exponent) {
 
 }  // namespace
 
-std::string px(double value) { return fixed(std::isfinite(value) ? value : 0, 2); }
+std::string px(double value) {
+  return fixed(std::isfinite(value) ? value : 0, 2);
+}
 
-double text_width(const std::string& text) { return 8.5 * static_cast<double>(text.size()); }
+double text_width(const std::string& text) {
+  return 8.5 * static_cast<double>(text.size());
+}
 
-Axis::Axis(const std::vector<double>& values, bool logarithmic, bool from_zero) : logarithmic_(logarithmic) {
+Axis::Axis(const std::vector<double>& values, bool logarithmic, bool from_zero)
+    : logarithmic_(logarithmic) {
   bool any = false;
   for (const double v : values) {
     if (!shows(v)) continue;
@@ -71,7 +78,9 @@ bool Axis::shows(double value) const {
   return std::isfinite(value) && std::abs(value) <= kLargest && (!logarithmic_ || value > 0);
 }
 
-double Axis::scaled(double value) const { return logarithmic_ ? std::log10(value) : value; }
+double Axis::scaled(double value) const {
+  return logarithmic_ ? std::log10(value) : value;
+}
 
 double Axis::at(double value) const {
   return shows(value) ? std::clamp((scaled(value) - low_) / (high_ - low_), 0.0, 1.0) : 0;
@@ -90,7 +99,8 @@ void Axis::linear_ticks() {
   const int largest = exponent_of(std::max(std::abs(low_), std::abs(high_)));
   const auto count = static_cast<int>(std::lround((high_ - low_) / step));
   for (int i = 0; i <= count; ++i)
-    ticks_.push_back({static_cast<double>(i) / count, linear_label(low_ + i * step, step, largest < -3 || largest > 5)});
+    ticks_.push_back({static_cast<double>(i) / count,
+                      linear_label(low_ + i * step, step, largest < -3 || largest > 5)});
 }
 
 void Axis::log_ticks() {
@@ -100,7 +110,8 @@ void Axis::log_ticks() {
   };
   const bool fine = high_ - low_ < 1.6;
   std::vector<Mark> marks;
-  for (int e = static_cast<int>(std::floor(low_)) - 1; e <= static_cast<int>(std::ceil(high_)) + 1; ++e)
+  for (int e = static_cast<int>(std::floor(low_)) - 1; e <= static_cast<int>(std::ceil(high_)) + 1;
+       ++e)
     for (const int m : {1, 2, 5})
       if (fine || m == 1) marks.push_back({m, e});
   std::size_t first = 0, last = marks.size() - 1;
@@ -111,7 +122,8 @@ void Axis::log_ticks() {
   high_ = marks[last].at();
   const std::size_t stride = (last - first) / 7 + 1;
   for (std::size_t i = first; i <= last; i += stride)
-    ticks_.push_back({(marks[i].at() - low_) / (high_ - low_), log_label(marks[i].mantissa, marks[i].exponent)});
+    ticks_.push_back(
+        {(marks[i].at() - low_) / (high_ - low_), log_label(marks[i].mantissa, marks[i].exponent)});
 }
 
 Frame::Frame(const Axis& y) {
@@ -119,14 +131,16 @@ Frame::Frame(const Axis& y) {
 }
 
 std::string Frame::open(const std::string& title) const {
-  return cat("<svg viewBox=\"0 0 ", px(width), " ", px(height), "\" role=\"img\" aria-label=\"", escape_html(title), "\">");
+  return cat("<svg viewBox=\"0 0 ", px(width), " ", px(height), "\" role=\"img\" aria-label=\"",
+             escape_html(title), "\">");
 }
 
 std::string Frame::y_axis(const Axis& axis, const std::string& name) const {
   std::string out = cat("<text x=\"0\" y=\"13\">", escape_html(name), "</text>");
   for (const Tick& t : axis.ticks())
-    out += cat("<line class=\"grid\" x1=\"", px(left), "\" x2=\"", px(width - right), "\" y1=\"", px(y(t.at)), "\" y2=\"",
-               px(y(t.at)), "\"/><text class=\"e\" x=\"", px(left - 8), "\" y=\"", px(y(t.at) + 4.5), "\">", t.label, "</text>");
+    out += cat("<line class=\"grid\" x1=\"", px(left), "\" x2=\"", px(width - right), "\" y1=\"",
+               px(y(t.at)), "\" y2=\"", px(y(t.at)), "\"/><text class=\"e\" x=\"", px(left - 8),
+               "\" y=\"", px(y(t.at) + 4.5), "\">", t.label, "</text>");
   return out;
 }
 
@@ -137,12 +151,14 @@ std::string Frame::x_axis(const Axis& axis, const std::string& name) const {
 }
 
 std::string Frame::x_name(const std::string& name) const {
-  return cat("<line class=\"axis\" x1=\"", px(left), "\" x2=\"", px(width - right), "\" y1=\"", px(y(0)), "\" y2=\"", px(y(0)),
-             "\"/><text class=\"m\" x=\"", px((x(0) + x(1)) / 2), "\" y=\"", px(height - 5), "\">", escape_html(name), "</text>");
+  return cat("<line class=\"axis\" x1=\"", px(left), "\" x2=\"", px(width - right), "\" y1=\"",
+             px(y(0)), "\" y2=\"", px(y(0)), "\"/><text class=\"m\" x=\"", px((x(0) + x(1)) / 2),
+             "\" y=\"", px(height - 5), "\">", escape_html(name), "</text>");
 }
 
 std::string Frame::x_label(double at, const std::string& label) const {
-  return cat("<text class=\"m\" x=\"", px(at), "\" y=\"", px(y(0) + 18), "\">", escape_html(label), "</text>");
+  return cat("<text class=\"m\" x=\"", px(at), "\" y=\"", px(y(0) + 18), "\">", escape_html(label),
+             "</text>");
 }
 
 }  // namespace cupel::eval

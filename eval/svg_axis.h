@@ -32,8 +32,9 @@ class Axis {
   std::vector<Tick> ticks_;
 };
 
-/// A chart's frame: drawing area, axes, grid, names. Coordinates are those of the view box, which is as narrow as a
-/// phone's screen nearly is: text keeps its size there, and a wide page puts two charts side by side.
+/// A chart's frame: drawing area, axes, grid, names. Coordinates are those of the view box, which
+/// is as narrow as a phone's screen nearly is: text keeps its size there, and a wide page puts two
+/// charts side by side.
 struct Frame {
   /// The left margin has room for the labels of `y`.
   explicit Frame(const Axis& y);

@@ -13,7 +13,8 @@ namespace {
 
 /// Columns of a UTF-8 text on a terminal: code points (no wide characters in our tables).
 std::size_t width_of(const std::string& s) {
-  return static_cast<std::size_t>(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 /// "-", "1.5e-07", "94.6 MB", "71 %".
@@ -44,7 +45,8 @@ std::string padded(const std::string& s, std::size_t width, bool right) {
 /// A cell may not end its row.
 std::string escaped_pipes(std::string s) {
   std::replace(s.begin(), s.end(), '\n', ' ');
-  for (std::size_t at = s.find('|'); at != std::string::npos; at = s.find('|', at + 2)) s.insert(at, "\\");
+  for (std::size_t at = s.find('|'); at != std::string::npos; at = s.find('|', at + 2))
+    s.insert(at, "\\");
   return s;
 }
 
@@ -59,7 +61,8 @@ std::string Table::text() const {
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
-    for (std::size_t c = 0; c < cells.size(); ++c) text += (c ? "  " : "") + padded(cells[c], widths[c], right[c]);
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      text += (c ? "  " : "") + padded(cells[c], widths[c], right[c]);
     text.erase(text.find_last_not_of(' ') + 1);
     out += text + "\n";
   };
@@ -86,12 +89,15 @@ std::string Table::markdown() const {
 
 std::string Table::html(const std::string& css_class) const {
   const auto right = right_aligned(*this);
-  std::string out = cat("<div class=\"", css_class.empty() ? "scroll" : cat("scroll ", css_class), "\"><table><thead><tr>");
-  for (std::size_t c = 0; c < header.size(); ++c) out += cat("<th", right[c] ? " class=\"n\"" : "", ">", escape_html(header[c]), "</th>");
+  std::string out = cat("<div class=\"", css_class.empty() ? "scroll" : cat("scroll ", css_class),
+                        "\"><table><thead><tr>");
+  for (std::size_t c = 0; c < header.size(); ++c)
+    out += cat("<th", right[c] ? " class=\"n\"" : "", ">", escape_html(header[c]), "</th>");
   out += "</tr></thead><tbody>";
   for (const auto& row : rows) {
     out += "<tr>";
-    for (std::size_t c = 0; c < row.size(); ++c) out += cat("<td", right[c] ? " class=\"n\"" : "", ">", escape_html(row[c]), "</td>");
+    for (std::size_t c = 0; c < row.size(); ++c)
+      out += cat("<td", right[c] ? " class=\"n\"" : "", ">", escape_html(row[c]), "</td>");
     out += "</tr>";
   }
   return out + "</tbody></table></div>";

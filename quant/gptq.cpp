@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: round input by input and let the inputs not yet rounded make up for the error (core/feedback.h).
-// Formula: min tr((W - V) H (W - V)^T), greedily; H the second moment of the input, damped by a share of its mean.
+// Idea: round input by input; those not yet rounded make up for the error (core/feedback.h).
+// Formula: min tr((W - V) H (W - V)^T), greedily; H the damped second moment of the input.
 // Source: "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers".
-// Cost: one pass over calibration text; per group n^3/6 and per matrix rows n^2/2 multiplications.
-// Differs: scales come from the original weight in both orders, so activation order costs nothing at run time.
+// Cost: calibration; n^3/6 multiplications per group, rows n^2/2 per matrix.
+// Differs: scales come from the original weight, so activation order is free at run time.
 #include <ATen/TensorOperators.h>
 
 #include "core/code.h"
@@ -26,11 +26,16 @@ struct GptqParams : core::QuantizerParams {
     QuantizerParams::visit(v);
     const EnumNames orders = {{"activation", static_cast<int>(core::FeedbackOrder::activation)},
                               {"natural", static_cast<int>(core::FeedbackOrder::natural)}};
-    v.field("order", order, orders, "inputs of most energy first, or as they lie; scales are the same");
-    v.field("damp", damp, "share of the mean diagonal of H added to it; grows tenfold while H has no factor").in(0, 1);
-    v.field("block", block, "inputs between two updates of all that follow; a matter of speed").in(1, 4096);
+    v.field("order", order, orders,
+            "inputs of most energy first, or as they lie; scales are the same");
+    v.field("damp", damp,
+            "share of the mean diagonal of H added to it; grows tenfold while H has no factor")
+        .in(0, 1);
+    v.field("block", block, "inputs between two updates of all that follow; a matter of speed")
+        .in(1, 4096);
     v.field("scale", scale, core::scale_rule_names(),
-            "extremes of the group, or the clipping of least squared error weighted by the diagonal of H");
+            "extremes of the group, or the clipping of least squared error weighted by the "
+            "diagonal of H");
   }
 };
 
@@ -38,7 +43,9 @@ class Gptq : public core::Quantizer {
  public:
   using Parameters = GptqParams;
   explicit Gptq(const GptqParams& params)
-      : params_(params), layout_(format::make_layout(params.layout)), code_(core::make_code(layout_, params.scale)) {}
+      : params_(params),
+        layout_(format::make_layout(params.layout)),
+        code_(core::make_code(layout_, params.scale)) {}
 
   core::Needs needs() const override { return {.second_moment = true}; }
   std::shared_ptr<const format::Layout> layout() const override { return layout_; }
@@ -52,20 +59,28 @@ class Gptq : public core::Quantizer {
                                                 {.order = params_.order, .damp = params_.damp});
     core::Metric metric;
     if (factor.usable())
-      metric.weight_i = core::host_float(h_ii.diagonal() / static_cast<double>(stats.tokens)).clamp_min(0);
-    return core::round_group(group, {.code = *code_, .transform = transform, .metric = metric, .factor = &factor,
-                                     .block = {params_.block}, .note = note(factor, transform, inputs)});
+      metric.weight_i =
+          core::host_float(h_ii.diagonal() / static_cast<double>(stats.tokens)).clamp_min(0);
+    return core::round_group(group, {.code = *code_,
+                                     .transform = transform,
+                                     .metric = metric,
+                                     .factor = &factor,
+                                     .block = {params_.block},
+                                     .note = note(factor, transform, inputs)});
   }
 
  private:
-  /// H in the basis in which the weight is rounded, on its device; undefined when no token was seen.
+  /// H in the basis in which the weight is rounded, on its device; undefined when no token was
+  /// seen.
   static at::Tensor moment(const core::MatrixGroup& group, const core::Stats& stats,
                            const format::InputTransform& transform) {
     if (stats.tokens <= 0) return {};
-    return core::transform_second_moment(transform, stats.second_moment_ii.to(group.weights_oi.front().device()));
+    return core::transform_second_moment(
+        transform, stats.second_moment_ii.to(group.weights_oi.front().device()));
   }
 
-  std::string note(const core::Factor& factor, const format::InputTransform& transform, int64_t inputs) const {
+  std::string note(const core::Factor& factor, const format::InputTransform& transform,
+                   int64_t inputs) const {
     std::string text = factor.usable() ? cat("damping ", factor.damp) : "";
     if (factor.usable() && factor.dead > 0) text += cat(", ", factor.dead, " inputs always zero");
     const std::string of_transform = core::transform_note(params_.transform, transform, inputs);

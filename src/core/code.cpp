@@ -18,11 +18,15 @@ namespace {
 
 using format::ElementType;
 
-/// Rounding to a narrower float: the trivial code, no scales. Values beyond float16 become its largest number.
+/// Rounding to a narrower float: the trivial code, no scales. Values beyond float16 become its
+/// largest number.
 class DenseEncoding : public Encoding {
  public:
   DenseEncoding(std::shared_ptr<const format::DenseLayout> layout, int64_t rows, int64_t cols)
-      : layout_(std::move(layout)), type_(layout_->type()), values_oi_(at::empty({rows, cols}, at::kFloat)), out_(values_oi_.data_ptr<float>()) {}
+      : layout_(std::move(layout)),
+        type_(layout_->type()),
+        values_oi_(at::empty({rows, cols}, at::kFloat)),
+        out_(values_oi_.data_ptr<float>()) {}
 
   void encode(const TileColumn& t) override {
     const int64_t inputs = values_oi_.size(1);
@@ -35,7 +39,8 @@ class DenseEncoding : public Encoding {
   }
 
   format::WeightCode finish() override {
-    format::WeightCode code = format::dense_code(type_, values_oi_.size(0), values_oi_.size(1), floats(values_oi_));
+    format::WeightCode code =
+        format::dense_code(type_, values_oi_.size(0), values_oi_.size(1), floats(values_oi_));
     code.layout = layout_;
     return code;
   }
@@ -56,7 +61,8 @@ class DenseEncoding : public Encoding {
 
 class DenseCode : public Code {
  public:
-  explicit DenseCode(std::shared_ptr<const format::DenseLayout> layout) : layout_(std::move(layout)) {}
+  explicit DenseCode(std::shared_ptr<const format::DenseLayout> layout)
+      : layout_(std::move(layout)) {}
   std::unique_ptr<Encoding> fit(const at::Tensor& w_oi, const Metric&) const override {
     return std::make_unique<DenseEncoding>(layout_, w_oi.size(0), w_oi.size(1));
   }
@@ -67,11 +73,17 @@ class DenseCode : public Code {
 
 }  // namespace
 
-at::Tensor Encoding::encode_on_device(int64_t col, const at::Tensor& target_do, const double* metric_dd) {
+at::Tensor Encoding::encode_on_device(int64_t col, const at::Tensor& target_do,
+                                      const double* metric_dd) {
   const at::Tensor target = host_float(target_do), value = at::empty_like(target);
   const int64_t inputs = target.size(0), outputs = target.size(1);
-  encode({.row = 0, .rows = outputs, .col = col, .cols = inputs, .stride = outputs,
-          .target = target.const_data_ptr<float>(), .value = value.mutable_data_ptr<float>(),
+  encode({.row = 0,
+          .rows = outputs,
+          .col = col,
+          .cols = inputs,
+          .stride = outputs,
+          .target = target.const_data_ptr<float>(),
+          .value = value.mutable_data_ptr<float>(),
           .metric_dd = metric_dd});
   return value.to(target_do.device());
 }
@@ -92,7 +104,8 @@ std::unique_ptr<Code> make_code(std::shared_ptr<const format::Layout> layout, Sc
 
 at::Tensor decode(const format::WeightCode& code) {
   at::Tensor w_oi = at::empty({code.rows, code.cols}, at::kFloat);
-  code.layout->decode(code, {w_oi.mutable_data_ptr<float>(), static_cast<std::size_t>(w_oi.numel())});
+  code.layout->decode(code,
+                      {w_oi.mutable_data_ptr<float>(), static_cast<std::size_t>(w_oi.numel())});
   return w_oi;
 }
 

@@ -12,7 +12,8 @@
 
 namespace cupel::core {
 
-// Axes: o outputs (rows of a weight), i inputs (its columns), g groups of inputs that share a scale, d inputs of a tile.
+// Axes: o outputs (rows of a weight), i inputs (its columns), g groups of inputs that share a
+// scale, d inputs of a tile.
 
 /// How much an error of each input counts when scales are fitted. Codes take what they understand.
 struct Metric {
@@ -25,41 +26,44 @@ struct TileShape {
   int cols = 1;
 };
 
-/// Tiles above each other: inputs [col, col + cols) of rows [row, row + rows). Values lie input by input: that of row
-/// `row + r` and input `col + c` is at [c * stride + r].
+/// Tiles above each other: inputs [col, col + cols) of rows [row, row + rows). Values lie input by
+/// input: that of row `row + r` and input `col + c` is at [c * stride + r].
 struct TileColumn {
   int64_t row, rows, col, cols, stride;
   const float* target;
-  float* value;                     ///< out: what the codes decode to, as the layout's decode() gives it
-  const double* metric_dd = nullptr;  ///< an error e costs e^T D e; null: e^T e. Codes may ignore it.
+  float* value;  ///< out: what the codes decode to, as the layout's decode() gives it
+  const double* metric_dd = nullptr;  ///< an error e costs e^T D e (null: e^T e), if the code cares
 };
 
-/// One matrix in the making: everything that its codes share (scales, zeros, tables) is fitted and on its stored grid;
-/// the codes are filled tile by tile, in any order, each once.
+/// One matrix in the making: everything that its codes share (scales, zeros, tables) is fitted and
+/// on its stored grid; the codes are filled tile by tile, in any order, each once.
 class Encoding {
  public:
   virtual ~Encoding() = default;
   /// Host memory. Calls for different rows may run at the same time.
   virtual void encode(const TileColumn& tiles) = 0;
-  /// The same for all rows at once where the tensors live, target and result [d, o]; not thread-safe. The default goes
-  /// through the host.
-  virtual at::Tensor encode_on_device(int64_t col, const at::Tensor& target_do, const double* metric_dd);
+  /// The same for all rows at once where the tensors live, target and result [d, o]; not
+  /// thread-safe. The default goes through the host.
+  virtual at::Tensor encode_on_device(int64_t col, const at::Tensor& target_do,
+                                      const double* metric_dd);
   /// Call once, after the last tile.
   virtual format::WeightCode finish() = 0;
 };
 
-/// The codebook of a layout as an optimiser sees it: what to fit, how to round, never how bits are packed. A new kind
-/// of code needs its class and a line in make_code(); the feedback engine and the methods stay as they are.
+/// The codebook of a layout as an optimiser sees it: what to fit, how to round, never how bits are
+/// packed. A new kind of code needs its class and a line in make_code(); the feedback engine and
+/// the methods stay as they are.
 class Code {
  public:
   virtual ~Code() = default;
   virtual TileShape tile() const { return {}; }
-  /// Fits scales to w_oi (finite, float32) under the metric. They are stored values already: errors are measured, and
-  /// codes chosen, with exactly what a reader will multiply by.
+  /// Fits scales to w_oi (finite, float32) under the metric. They are stored values already: errors
+  /// are measured, and codes chosen, with exactly what a reader will multiply by.
   virtual std::unique_ptr<Encoding> fit(const at::Tensor& w_oi, const Metric& metric) const = 0;
 };
 
-/// How scales are chosen: from the extremes of the group, or the best of 100 clippings in the metric.
+/// How scales are chosen: from the extremes of the group, or the best of 100 clippings in the
+/// metric.
 enum class ScaleRule { minmax, mse };
 const EnumNames& scale_rule_names();
 
@@ -71,7 +75,8 @@ at::Tensor decode(const format::WeightCode& code);
 
 }  // namespace cupel::core
 
-/// Compiles a loop once per vector width and picks at load. The same bits on each: -ffp-contract=off, fixed order of sums.
+/// Compiles a loop once per vector width and picks at load. The same bits on each:
+/// -ffp-contract=off, fixed order of sums.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define CUPEL_VECTOR_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else

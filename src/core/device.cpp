@@ -7,6 +7,7 @@
 #include <ATen/Context.h>
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -16,8 +17,8 @@
 namespace cupel::core {
 namespace {
 
-/// Why CUDA can't be used, or "". Loads the CUDA half at the first call. LibTorch asks for its CUDA hooks once and keeps
-/// the answer: nothing may ask before.
+/// Why CUDA can't be used, or "". Loads the CUDA half at the first call. LibTorch asks for its CUDA hooks once and
+/// keeps the answer: nothing may ask before.
 const std::string& cuda_problem() {
   static const std::string problem = []() -> std::string {
     if (!dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) return "no NVIDIA driver (libcuda.so.1) is installed";
@@ -68,6 +69,13 @@ at::Device device_from_name(std::string_view name) {
   const int count = static_cast<int>(at::detail::getCUDAHooks().deviceCount());
   CUPEL_CHECK(index < count, environment, "there is no device '", name, "': this machine has ", count, " GPU(s)");
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
+}
+
+void set_deterministic() {
+  // cuBLAS reads it when it makes its handle; without it, it sums in an order that depends on other streams.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
 }
 
 }  // namespace cupel::core

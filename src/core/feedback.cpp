@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: round input by input; what one input loses, those not yet rounded make up for, as their correlation allows.
-// Formula: H = F D F^T; target_p = w_p + sum_{q<p} (w_q - v_q) F_qp, v_p = code(target_p); loss = sum e_p D_p e_p^T.
-// Source: "GPTQ", "QuIP: 2-Bit Quantization of Large Language Models with Guarantees" (block LDL).
+// Idea: round input by input; those not yet rounded make up for what the earlier ones lost.
+// Formula: H = F D F^T, target_p = w_p + sum_{q<p} (w_q - v_q) F_qp, v_p = code(target_p).
+// Source: "GPTQ"; block LDL of "QuIP: 2-Bit Quantization of Large Language Models with Guarantees".
 // Cost: n^3/6 multiplications in float64 for F, rows n^2/2 in float32 per matrix.
-// Differs: no inverse of H (its Cholesky factor is F's inverse, the codes are the same); scales fixed beforehand;
-//   always-zero inputs keep their rounded weight.
+// Differs: no inverse of H, F comes from its own Cholesky factor run backwards (the codes are the
+//   same); scales are fixed beforehand; inputs that were always zero keep their rounded weight.
+//
+// The loss is sum_p e_p D_p e_p^T with e_p = target_p - v_p: D_p is the metric of a tile.
 //
 // Axes: o outputs, i inputs, p positions, d inputs of a tile.
 #include "core/feedback.h"
@@ -41,19 +43,51 @@ constexpr double kLargestDamp = 1e3;
 // Below this share of the mean diagonal a pivot is noise, and its feedback would be too.
 constexpr double kSmallestPivot = 1e-9;
 
-int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+int64_t round_up(int64_t n, int64_t step) {
+  return (n + step - 1) / step * step;
+}
 
-/// Inputs by position. Tiles stay whole; a short last tile stays last, so that positions cut into tiles evenly.
-std::vector<int64_t> processing_order(const std::vector<double>& diagonal_i, int64_t tile, FeedbackOrder order) {
-  const auto n = static_cast<int64_t>(diagonal_i.size());
+/// H per token, the diagonal of inputs that were always zero replaced by the mean of the others.
+struct Moment {
+  at::Tensor h_ii;  ///< its own diagonal is not read any more
+  std::vector<double> diagonal_i;
+  double mean = 0;
+  int64_t dead = 0;
+};
+
+Moment prepare(const at::Tensor& h_ii) {
+  Moment m{.h_ii = h_ii};
+  const at::Tensor diagonal_i = h_ii.diagonal().cpu().contiguous();
+  const double* first = diagonal_i.const_data_ptr<double>();
+  m.diagonal_i.assign(first, first + diagonal_i.numel());
+  double sum = 0;
+  for (const double d : m.diagonal_i) {
+    sum += std::max(d, 0.0);
+    m.dead += d <= 0;
+  }
+  if (sum <= 0) return m;
+  m.mean = sum / static_cast<double>(diagonal_i.numel() - m.dead);
+  if (m.dead == 0) return m;
+  // In a semidefinite moment their rows are zero already; in another one they must not matter.
+  const at::Tensor alive_i = (h_ii.diagonal() > 0).to(at::kDouble);
+  m.h_ii = h_ii * alive_i * alive_i.unsqueeze(1);
+  for (double& d : m.diagonal_i) d = d > 0 ? d : m.mean;
+  return m;
+}
+
+/// Inputs by position. Tiles stay whole; a short last tile stays last, so that positions cut into
+/// tiles evenly.
+std::vector<int64_t> processing_order(const at::Tensor& energy_i, int64_t tile,
+                                      FeedbackOrder order) {
+  const int64_t n = energy_i.size(0);
   std::vector<int64_t> tiles(static_cast<std::size_t>((n + tile - 1) / tile));
   std::iota(tiles.begin(), tiles.end(), int64_t{0});
   if (order == FeedbackOrder::activation) {
+    const at::Tensor host_i = energy_i.cpu().contiguous();
     std::vector<double> energy(tiles.size());
-    for (int64_t i = 0; i < n; ++i) energy[static_cast<std::size_t>(i / tile)] += diagonal_i[static_cast<std::size_t>(i)];
-    std::stable_sort(tiles.begin(), tiles.begin() + n / tile, [&](int64_t a, int64_t b) {
-      return energy[static_cast<std::size_t>(a)] > energy[static_cast<std::size_t>(b)];
-    });
+    for (int64_t i = 0; i < n; ++i) energy[i / tile] += host_i.const_data_ptr<double>()[i];
+    std::stable_sort(tiles.begin(), tiles.begin() + n / tile,
+                     [&](int64_t a, int64_t b) { return energy[a] > energy[b]; });
   }
   std::vector<int64_t> inputs;
   for (const int64_t t : tiles)
@@ -61,18 +95,19 @@ std::vector<int64_t> processing_order(const std::vector<double>& diagonal_i, int
   return inputs;
 }
 
-/// H + damping in reverse order of processing, [n, n] with n padded by the identity: its lower Cholesky factor, read
-/// backwards, is the upper one that runs forward.
-at::Tensor reversed(const at::Tensor& h_ii, const std::vector<double>& diagonal_i,
-                    const std::vector<int64_t>& inputs, double added, int64_t padded) {
-  const auto n = static_cast<int64_t>(inputs.size());
+/// H + damping in reverse order of processing, padded with a diagonal to whole tiles of the
+/// factorisation: its lower Cholesky factor, read backwards, is the upper one that runs forward.
+at::Tensor reversed(const Moment& moment, const std::vector<int64_t>& inputs, double damp) {
+  const at::Tensor& h_ii = moment.h_ii;
+  const int64_t n = h_ii.size(0);
+  const int64_t padded = h_ii.device().is_cpu() ? round_up(n, kernels::kCholeskyTile) : n;
   const std::vector<int64_t> backwards(inputs.rbegin(), inputs.rend());
   const at::Tensor index = at::tensor(backwards).to(h_ii.device());
   at::Tensor a = at::zeros({padded, padded}, h_ii.options());
   a.slice(0, 0, n).slice(1, 0, n).copy_(h_ii.index_select(0, index).index_select(1, index));
-  std::vector<double> diagonal(static_cast<std::size_t>(padded), 1.0);
+  std::vector<double> diagonal(static_cast<std::size_t>(padded), moment.mean);
   for (int64_t k = 0; k < n; ++k)
-    diagonal[static_cast<std::size_t>(k)] = diagonal_i[static_cast<std::size_t>(backwards[static_cast<std::size_t>(k)])] + added;
+    diagonal[k] = moment.diagonal_i[backwards[k]] + damp * moment.mean;
   a.diagonal().copy_(at::tensor(diagonal));
   return a;
 }
@@ -80,20 +115,25 @@ at::Tensor reversed(const at::Tensor& h_ii, const std::vector<double>& diagonal_
 /// The lower Cholesky factor of a, which it may overwrite, on the host; undefined if there is none.
 at::Tensor lower_factor(at::Tensor a, double smallest_pivot) {
   if (a.device().is_cpu())
-    return kernels::cholesky(a.mutable_data_ptr<double>(), a.size(0), smallest_pivot) ? a : at::Tensor();
+    return kernels::cholesky(a.mutable_data_ptr<double>(), a.size(0), smallest_pivot)
+               ? a
+               : at::Tensor();
   const auto [lower, info] = at::linalg_cholesky_ex(a);
   const bool works = info.item<int>() == 0 && at::isfinite(lower).all().item<bool>() &&
                      lower.diagonal().min().item<double>() >= std::sqrt(smallest_pivot);
   return works ? lower.cpu() : at::Tensor();
 }
 
-/// F and D from the reversed lower factor: R = F (block diagonal of R), D = R_kk R_kk^T for R read backwards.
+/// F and D from the reversed lower factor: R = F (block diagonal of R), D = R_kk R_kk^T for R read
+/// backwards.
 void unfold(const at::Tensor& lower, int64_t tile, Factor& factor) {
   const auto n = static_cast<int64_t>(factor.inputs.size()), ld = lower.size(1);
   factor.feedback_pp = at::empty({n, n}, at::kFloat);
   float* f = factor.feedback_pp.mutable_data_ptr<float>();
   const double* l = lower.const_data_ptr<double>();
-  const auto r = [&](int64_t row, int64_t col) { return row > col ? 0.0 : l[(n - 1 - row) * ld + n - 1 - col]; };
+  const auto r = [&](int64_t row, int64_t col) {
+    return row > col ? 0.0 : l[(n - 1 - row) * ld + n - 1 - col];
+  };
   at::parallel_for(0, n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
     std::vector<double> x(static_cast<std::size_t>(tile));
     for (int64_t p = begin; p < end; ++p) {
@@ -102,9 +142,9 @@ void unfold(const at::Tensor& lower, int64_t tile, Factor& factor) {
         const int64_t width = std::min(tile, n - k);
         for (int64_t c = 0; c < width; ++c) {
           double sum = r(p, k + c);
-          for (int64_t b = 0; b < c; ++b) sum -= x[static_cast<std::size_t>(b)] * r(k + b, k + c);
-          x[static_cast<std::size_t>(c)] = sum / r(k + c, k + c);
-          f[p * n + k + c] = static_cast<float>(x[static_cast<std::size_t>(c)]);
+          for (int64_t b = 0; b < c; ++b) sum -= x[b] * r(k + b, k + c);
+          x[c] = sum / r(k + c, k + c);
+          f[p * n + k + c] = static_cast<float>(x[c]);
         }
       }
     }
@@ -118,7 +158,7 @@ void unfold(const at::Tensor& lower, int64_t tile, Factor& factor) {
       }
 }
 
-/// The tile that starts at position p.
+/// D of the tile that starts at position p: the tiles before it hold d entries per position.
 const double* metric_of(const Factor& factor, int64_t p, int64_t tile) {
   return factor.metric.data() + p * tile;
 }
@@ -136,8 +176,11 @@ Shape shape_of(const Code& code, const at::Tensor& w_oi, FeedbackBlock block) {
 class Panel {
  public:
   Panel(const Shape& shape, int64_t width)
-      : shape_(shape), width_(width), target_(static_cast<std::size_t>(shape.inputs * width)),
-        residual_(static_cast<std::size_t>(shape.block * width)), value_(static_cast<std::size_t>(shape.tile * width)) {}
+      : shape_(shape),
+        width_(width),
+        target_(static_cast<std::size_t>(shape.inputs * width)),
+        residual_(static_cast<std::size_t>(shape.block * width)),
+        value_(static_cast<std::size_t>(shape.tile * width)) {}
 
   /// Rows [row, row + rows) of w.
   void run(const float* w, int64_t row, int64_t rows, const Factor* factor, Encoding& out) {
@@ -150,26 +193,31 @@ class Panel {
       for (int64_t p = begin; p < end; p += shape_.tile) {
         const int64_t cols = std::min(shape_.tile, n - p), next = p + cols;
         const int64_t input = input_at(factor, p);
-        out.encode({.row = row, .rows = rows, .col = input, .cols = cols, .stride = width_, .target = at(p),
-                    .value = value_.data(), .metric_dd = factor ? metric_of(*factor, p, shape_.tile) : nullptr});
+        out.encode({.row = row,
+                    .rows = rows,
+                    .col = input,
+                    .cols = cols,
+                    .stride = width_,
+                    .target = at(p),
+                    .value = value_.data(),
+                    .metric_dd = factor ? metric_of(*factor, p, shape_.tile) : nullptr});
         if (!factor) continue;
         float* residual = residual_.data() + (p - begin) * width_;
         for (int64_t c = 0; c < cols; ++c)
           for (int64_t r = 0; r < rows; ++r)
-            residual[c * width_ + r] = w[(row + r) * n + input + c] - value_[static_cast<std::size_t>(c * width_ + r)];
-        kernels::add_product(at(next), width_, {f + p * n + next, 1, n}, residual, width_, end - next, cols, width_);
+            residual[c * width_ + r] = w[(row + r) * n + input + c] - value_[c * width_ + r];
+        kernels::add_product(at(next), width_, {f + p * n + next, 1, n}, residual, width_,
+                             end - next, cols, width_);
       }
       if (factor)
-        kernels::add_product(at(end), width_, {f + begin * n + end, 1, n}, residual_.data(), width_, n - end,
-                             end - begin, width_);
+        kernels::add_product(at(end), width_, {f + begin * n + end, 1, n}, residual_.data(), width_,
+                             n - end, end - begin, width_);
     }
   }
 
  private:
   float* at(int64_t p) { return target_.data() + p * width_; }
-  int64_t input_at(const Factor* factor, int64_t p) const {
-    return factor ? factor->inputs[static_cast<std::size_t>(p)] : p;
-  }
+  int64_t input_at(const Factor* factor, int64_t p) const { return factor ? factor->inputs[p] : p; }
   void load(const float* w, int64_t row, int64_t rows, const Factor* factor) {
     for (int64_t p = 0; p < shape_.inputs; ++p) {
       const float* column = w + row * shape_.inputs + input_at(factor, p);
@@ -179,39 +227,48 @@ class Panel {
 
   Shape shape_;
   int64_t width_;
-  std::vector<float> target_, residual_, value_;  ///< [p or d, width]: the rows of an input lie together
+  std::vector<float> target_;  ///< [p, width]: the rows of an input lie together
+  std::vector<float> residual_, value_;
 };
 
-void encode_rows(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, int64_t tile_rows,
-                    Encoding& out) {
-  const int64_t rows = w_oi.size(0), width = round_up(std::max<int64_t>(kPanelRows, tile_rows), std::lcm(16, tile_rows));
+void encode_rows(const at::Tensor& w_oi, const Factor* factor, const Shape& shape,
+                 int64_t tile_rows, Encoding& out) {
+  const int64_t rows = w_oi.size(0);
+  const int64_t width =
+      round_up(std::max<int64_t>(kPanelRows, tile_rows), std::lcm(kernels::kWidthStep, tile_rows));
   const float* w = w_oi.const_data_ptr<float>();
   at::parallel_for(0, (rows + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
     Panel panel(shape, width);
-    for (int64_t k = begin; k < end; ++k) panel.run(w, k * width, std::min(width, rows - k * width), factor, out);
+    for (int64_t k = begin; k < end; ++k)
+      panel.run(w, k * width, std::min(width, rows - k * width), factor, out);
   });
 }
 
 /// The same in tensor operations: one small matrix product per tile, one large one per block.
-void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& shape, Encoding& out) {
+void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& shape,
+                    Encoding& out) {
   const int64_t n = shape.inputs;
   const at::Tensor w_io = w_oi.t().contiguous();
   if (!factor) {
-    for (int64_t p = 0; p < n; p += shape.tile) out.encode_on_device(p, w_io.slice(0, p, std::min(n, p + shape.tile)), nullptr);
+    for (int64_t p = 0; p < n; p += shape.tile)
+      out.encode_on_device(p, w_io.slice(0, p, std::min(n, p + shape.tile)), nullptr);
     return;
   }
   const at::Tensor original_po = w_io.index_select(0, at::tensor(factor->inputs).to(w_io.device()));
-  at::Tensor target_po = original_po.clone(), residual_po = at::zeros({shape.block, w_io.size(1)}, w_io.options());
-  const auto feed = [&](int64_t from, int64_t until, int64_t begin, int64_t end, const at::Tensor& residual) {
+  at::Tensor target_po = original_po.clone(),
+             residual_po = at::zeros({shape.block, w_io.size(1)}, w_io.options());
+  const auto feed = [&](int64_t from, int64_t until, int64_t begin, int64_t end,
+                        const at::Tensor& residual) {
     if (begin < end)
-      target_po.slice(0, begin, end).addmm_(factor->feedback_pp.slice(0, from, until).slice(1, begin, end).t(), residual);
+      target_po.slice(0, begin, end)
+          .addmm_(factor->feedback_pp.slice(0, from, until).slice(1, begin, end).t(), residual);
   };
   for (int64_t begin = 0; begin < n; begin += shape.block) {
     const int64_t end = std::min(n, begin + shape.block);
     for (int64_t p = begin; p < end; p += shape.tile) {
       const int64_t next = std::min(n, p + shape.tile);
-      const at::Tensor value = out.encode_on_device(factor->inputs[static_cast<std::size_t>(p)],
-                                                    target_po.slice(0, p, next), metric_of(*factor, p, shape.tile));
+      const at::Tensor value = out.encode_on_device(factor->inputs[p], target_po.slice(0, p, next),
+                                                    metric_of(*factor, p, shape.tile));
       const at::Tensor residual = original_po.slice(0, p, next) - value;
       residual_po.slice(0, p - begin, next - begin).copy_(residual);
       feed(p, next, next, end, residual);
@@ -222,13 +279,14 @@ void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& s
 
 void check_finite(const std::string& name, const at::Tensor& w_oi) {
   CUPEL_CHECK(at::isfinite(w_oi).all().item<bool>(), data, name,
-              ": every weight must be finite, but it holds NaN or infinity; the checkpoint is damaged, or a step before "
-              "this one diverged");
+              ": every weight must be finite, but it holds NaN or infinity; the checkpoint is "
+              "damaged, or a step before this one diverged");
 }
 
 }  // namespace
 
-Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols, const FeedbackOptions& options) {
+Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols,
+                 const FeedbackOptions& options) {
   const c10::NoGradGuard no_grad;
   Factor factor;
   const auto without = [&](std::string why) {
@@ -237,39 +295,29 @@ Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_co
   };
   if (tokens <= 0) return without("no calibration token reached it");
   CUPEL_ASSERT(second_moment_ii.defined());
-  at::Tensor h_ii = second_moment_ii.to(at::kDouble) / static_cast<double>(tokens);
-  if (!at::isfinite(h_ii).all().item<bool>()) return without("the second moment of its input holds NaN or infinity");
-
-  const at::Tensor diagonal = h_ii.diagonal().cpu().contiguous();
-  std::vector<double> diagonal_i(diagonal.const_data_ptr<double>(), diagonal.const_data_ptr<double>() + diagonal.numel());
-  const double sum = std::accumulate(diagonal_i.begin(), diagonal_i.end(), 0.0,
-                                     [](double total, double d) { return total + std::max(d, 0.0); });
-  factor.dead = std::count_if(diagonal_i.begin(), diagonal_i.end(), [](double d) { return d <= 0; });
-  if (sum <= 0) return without("its input was zero at every token");
-  const double mean = sum / static_cast<double>(static_cast<int64_t>(diagonal_i.size()) - factor.dead);
-  factor.inputs = processing_order(diagonal_i, tile_cols, options.order);
-  if (factor.dead > 0) {
-    // A moment that is positive semidefinite has zeros there already; another one must not feed into weights unseen.
-    const at::Tensor alive = (h_ii.diagonal() > 0).to(at::kDouble);
-    h_ii = h_ii * alive * alive.unsqueeze(1);
-    for (double& d : diagonal_i) d = d > 0 ? d : mean;
-  }
-
-  const int64_t padded = h_ii.device().is_cpu() ? round_up(h_ii.size(0), kernels::kCholeskyTile) : h_ii.size(0);
+  const at::Tensor h_ii = second_moment_ii.to(at::kDouble) / static_cast<double>(tokens);
+  if (!at::isfinite(h_ii).all().item<bool>())
+    return without("the second moment of its input holds NaN or infinity");
+  const Moment moment = prepare(h_ii);
+  factor.dead = moment.dead;
+  if (moment.mean <= 0) return without("its input was zero at every token");
+  // Dead inputs come last by their own energy, not by what stands in for it.
+  factor.inputs = processing_order(h_ii.diagonal(), tile_cols, options.order);
   for (factor.damp = options.damp; factor.damp <= kLargestDamp;
        factor.damp = factor.damp > 0 ? 10 * factor.damp : FeedbackOptions().damp) {
-    const at::Tensor lower = lower_factor(reversed(h_ii, diagonal_i, factor.inputs, factor.damp * mean, padded),
-                                          kSmallestPivot * mean);
+    const at::Tensor lower =
+        lower_factor(reversed(moment, factor.inputs, factor.damp), kSmallestPivot * moment.mean);
     if (!lower.defined()) continue;
     unfold(lower, tile_cols, factor);
     factor.feedback_pp = factor.feedback_pp.to(h_ii.device());
     return factor;
   }
-  return without(cat("the second moment of its input has no Cholesky factor even at damping ", kLargestDamp));
+  return without(
+      cat("the second moment of its input has no Cholesky factor even at damping ", kLargestDamp));
 }
 
-format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric, const Factor* factor,
-                          FeedbackBlock block) {
+format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
+                          const Factor* factor, FeedbackBlock block) {
   if (!w_oi.device().is_cpu()) return encode_in_tensor_ops(code, w_oi, metric, factor, block);
   const c10::NoGradGuard no_grad;
   const at::Tensor w = w_oi.to(at::kFloat).contiguous();
@@ -278,8 +326,9 @@ format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric
   return encoding->finish();
 }
 
-format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi, const Metric& metric,
-                                        const Factor* factor, FeedbackBlock block) {
+format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi,
+                                        const Metric& metric, const Factor* factor,
+                                        FeedbackBlock block) {
   const c10::NoGradGuard no_grad;
   const at::Tensor w = w_oi.to(at::kFloat).contiguous();
   const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
@@ -289,6 +338,7 @@ format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi
 
 int64_t inputs_of(const MatrixGroup& group) {
   CUPEL_ASSERT(!group.weights_oi.empty() && group.names.size() == group.weights_oi.size());
+  CUPEL_ASSERT(group.weights_oi.front().numel() > 0);
   for (const at::Tensor& w : group.weights_oi) {
     CUPEL_ASSERT(w.dim() == 2 && w.size(1) == group.weights_oi.front().size(1));
   }
@@ -298,17 +348,19 @@ int64_t inputs_of(const MatrixGroup& group) {
 std::vector<MatrixResult> round_group(const MatrixGroup& group, const Rounding& rounding) {
   const c10::NoGradGuard no_grad;
   inputs_of(group);
-  for (std::size_t m = 0; m < group.names.size(); ++m) check_finite(group.names[m], group.weights_oi[m]);
+  for (std::size_t m = 0; m < group.names.size(); ++m)
+    check_finite(group.names[m], group.weights_oi[m]);
   const Factor* factor = rounding.factor && rounding.factor->usable() ? rounding.factor : nullptr;
   std::vector<MatrixResult> results;
   for (std::size_t m = 0; m < group.names.size(); ++m) {
     MatrixResult result;
     result.code = in_frame(cat("rounding ", group.names[m]), [&] {
-      return encode(rounding.code, transform_weight(rounding.transform, group.weights_oi[m]), rounding.metric, factor,
-                    rounding.block);
+      return encode(rounding.code, transform_weight(rounding.transform, group.weights_oi[m]),
+                    rounding.metric, factor, rounding.block);
     });
     result.code.input = rounding.transform;
-    if (rounding.factor && !factor) result.fallback = cat("plain rounding: ", rounding.factor->failure);
+    if (rounding.factor && !factor)
+      result.fallback = cat("plain rounding: ", rounding.factor->failure);
     result.note = rounding.note;
     results.push_back(std::move(result));
   }

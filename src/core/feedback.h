@@ -16,42 +16,50 @@ namespace cupel::core {
 
 // Axes: o outputs, i inputs, p positions (inputs in the order of processing), d inputs of a tile.
 
-/// Which inputs are rounded first: those with the most energy, or as they lie. Scales never depend on it.
+/// Which inputs are rounded first: those with the most energy, or as they lie. Scales never depend
+/// on it.
 enum class FeedbackOrder { activation, natural };
 
 struct FeedbackOptions {
   FeedbackOrder order = FeedbackOrder::activation;
-  double damp = 0.01;  ///< share of the mean diagonal that is added to it; grows tenfold until the factorisation works
+  double damp = 0.01;  ///< share of the mean diagonal that is added to it; grows tenfold until the
+                       ///< factorisation works
 };
 
-/// A second moment made ready for error feedback: H + damping = F D F^T, F unit upper, in tiles of a code's width.
+/// A second moment made ready for error feedback: H + damping = F D F^T, F unit upper, in tiles of
+/// a code's width.
 struct Factor {
-  std::vector<int64_t> inputs;   ///< the input at each position
-  at::Tensor feedback_pp;        ///< F, float32 on the device: row p is what the residual of p adds to later targets
-  std::vector<double> metric;    ///< D, tile after tile, [d, d] each (the last may be smaller)
-  double damp = 0;               ///< the share that worked
-  int64_t dead = 0;              ///< inputs that were always zero
-  std::string failure;           ///< not empty: there is no factor, and why
+  std::vector<int64_t> inputs;  ///< the input at each position
+  at::Tensor feedback_pp;  ///< F, float32 on the device: row p is what the residual of p adds to
+                           ///< later targets
+  std::vector<double> metric;  ///< D, tile after tile, [d, d] each (the last may be smaller)
+  double damp = 0;             ///< the share that worked
+  int64_t dead = 0;            ///< inputs that were always zero
+  std::string failure;         ///< not empty: there is no factor, and why
   bool usable() const { return failure.empty(); }
 };
 
-/// Never throws for bad statistics: zero tokens, NaN, all zero or not factorable at any damping end in `failure`.
-/// `second_moment_ii` is a sum over `tokens` tokens, in the basis in which the weight is rounded.
-Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols, const FeedbackOptions& options);
+/// Never throws for bad statistics: zero tokens, NaN, all zero or not factorable at any damping end
+/// in `failure`. `second_moment_ii` is a sum over `tokens` tokens, in the basis in which the weight
+/// is rounded.
+Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols,
+                 const FeedbackOptions& options);
 
-/// Inputs whose feedback is added at once to all that follow; inside such a block it is added one by one. Only speed
-/// depends on it, up to rounding.
+/// Inputs whose feedback is added at once to all that follow; inside such a block it is added one
+/// by one. Only speed depends on it, up to rounding.
 struct FeedbackBlock {
   int inputs = 128;
 };
 
-/// Rounds w_oi with the code, on its device; errors of earlier inputs are fed into later ones. No factor: plain
-/// rounding.
-format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric, const Factor* factor,
-                          FeedbackBlock block = {});
-/// The same in tensor operations alone, for devices: what encode() does with a w that is not on the host.
-format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi, const Metric& metric,
-                                        const Factor* factor, FeedbackBlock block = {});
+/// Rounds w_oi with the code, on its device; errors of earlier inputs are fed into later ones. No
+/// factor: plain rounding.
+format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
+                          const Factor* factor, FeedbackBlock block = {});
+/// The same in tensor operations alone, for devices: what encode() does with a w that is not on the
+/// host.
+format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi,
+                                        const Metric& metric, const Factor* factor,
+                                        FeedbackBlock block = {});
 
 /// How a group is rounded, and what is to be said of it.
 struct Rounding {
@@ -63,7 +71,8 @@ struct Rounding {
   std::string note;
 };
 
-/// Transforms and rounds every matrix of the group. Fault::data names a matrix that holds NaN or infinity.
+/// Transforms and rounds every matrix of the group. Fault::data names a matrix that holds NaN or
+/// infinity.
 std::vector<MatrixResult> round_group(const MatrixGroup& group, const Rounding& rounding);
 
 /// Inputs of the group's matrices; they must agree.

@@ -11,8 +11,8 @@
 
 #include "core/code.h"
 
-/// Loops of the feedback engine on raw pointers. Sums run in one order, whatever the vector width and the number of
-/// threads (a BLAS promises neither), so equal input gives equal codes.
+/// Loops of the feedback engine on raw pointers. Sums run in one order, whatever the vector width
+/// and the number of threads (a BLAS promises neither), so equal input gives equal codes.
 namespace cupel::core::kernels {
 
 /// One factor of a product: element (row, k) is at data[row * row_stride + k * k_stride].
@@ -22,11 +22,16 @@ struct Strided {
   std::ptrdiff_t row_stride, k_stride;
 };
 
-/// c[row][0, width) += sum_k a(row, k) b[k][0, width); width is a multiple of 64 bytes.
+/// Widths of products are multiples of this: 64 bytes of the narrowest type.
+constexpr int64_t kWidthStep = 16;
+
+/// c[row][0, width) += sum_k a(row, k) b[k][0, width); width in steps of 64 bytes.
 template <class T>
-[[gnu::always_inline]] inline void add_product_body(T* c, int64_t ldc, Strided<T> a, const T* b, int64_t ldb,
-                                                    int64_t rows, int64_t depth, int64_t width) {
-  // 32 bytes: gcc splits wider vectors than the machine has through memory. 4 rows x 2 vectors fill 16 registers.
+[[gnu::always_inline]] inline void add_product_body(T* c, int64_t ldc, Strided<T> a, const T* b,
+                                                    int64_t ldb, int64_t rows, int64_t depth,
+                                                    int64_t width) {
+  // 32 bytes: gcc splits wider vectors than the machine has through memory. 4 rows x 2 vectors fill
+  // 16 registers.
   using Vector [[gnu::vector_size(32), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
   constexpr int64_t kLanes = 32 / sizeof(T), kRows = 4;
   for (int64_t x = 0; x < width; x += 2 * kLanes) {
@@ -52,20 +57,21 @@ template <class T>
       Vector sums[2] = {};
       for (int64_t k = 0; k < depth; ++k)
         for (int64_t h = 0; h < 2; ++h)
-          sums[h] += reinterpret_cast<const Vector*>(b + k * ldb + x)[h] * a.data[row * a.row_stride + k * a.k_stride];
+          sums[h] += reinterpret_cast<const Vector*>(b + k * ldb + x)[h] *
+                     a.data[row * a.row_stride + k * a.k_stride];
       for (int64_t h = 0; h < 2; ++h) reinterpret_cast<Vector*>(c + row * ldc + x)[h] += sums[h];
     }
   }
 }
 
 CUPEL_VECTOR_CLONES
-inline void add_product(float* c, int64_t ldc, Strided<float> a, const float* b, int64_t ldb, int64_t rows,
-                        int64_t depth, int64_t width) {
+inline void add_product(float* c, int64_t ldc, Strided<float> a, const float* b, int64_t ldb,
+                        int64_t rows, int64_t depth, int64_t width) {
   add_product_body(c, ldc, a, b, ldb, rows, depth, width);
 }
 CUPEL_VECTOR_CLONES
-inline void add_product(double* c, int64_t ldc, Strided<double> a, const double* b, int64_t ldb, int64_t rows,
-                        int64_t depth, int64_t width) {
+inline void add_product(double* c, int64_t ldc, Strided<double> a, const double* b, int64_t ldb,
+                        int64_t rows, int64_t depth, int64_t width) {
   add_product_body(c, ldc, a, b, ldb, rows, depth, width);
 }
 
@@ -86,7 +92,8 @@ inline bool cholesky_tile(double* a, int64_t n, double smallest_pivot) {
   return true;
 }
 
-/// Rows [row, row + 64) of the factor left of the diagonal: x L^T = a. Keeps -x^T in `minus` [64][n].
+/// Rows [row, row + 64) of the factor left of the diagonal: x L^T = a. Keeps -x^T in `minus`
+/// [64][n].
 CUPEL_VECTOR_CLONES
 inline void cholesky_rows(double* a, int64_t n, int64_t row, int64_t col, double* minus) {
   const double* diagonal = a + col * n + col;
@@ -105,8 +112,9 @@ inline void cholesky_rows(double* a, int64_t n, int64_t row, int64_t col, double
   }
 }
 
-/// Lower Cholesky factor in place of a symmetric [n, n] of which the lower half is read; n is a multiple of 64. False
-/// when a pivot is below `smallest_pivot` or not a number. The upper half is left as garbage.
+/// Lower Cholesky factor in place of a symmetric [n, n] of which the lower half is read; n is a
+/// multiple of 64. False when a pivot is below `smallest_pivot` or not a number. The upper half is
+/// left as garbage.
 inline bool cholesky(double* a, int64_t n, double smallest_pivot) {
   constexpr int64_t kTile = kCholeskyTile;
   const int64_t tiles = n / kTile;
@@ -116,12 +124,13 @@ inline bool cholesky(double* a, int64_t n, double smallest_pivot) {
     const int64_t grain = below < kTilesWorthThreads ? kTilesWorthThreads : 1;
     if (!cholesky_tile(a + col * n + col, n, smallest_pivot)) return false;
     at::parallel_for(0, below, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t u = begin; u < end; ++u) cholesky_rows(a, n, col + (u + 1) * kTile, col, minus.data());
+      for (int64_t u = begin; u < end; ++u)
+        cholesky_rows(a, n, col + (u + 1) * kTile, col, minus.data());
     });
     const auto update = [&](int64_t u) {
       const int64_t row = col + (u + 1) * kTile;
-      add_product(a + row * n + col + kTile, n, {a + row * n + col, n, 1}, minus.data() + col + kTile, n, kTile,
-                  kTile, (u + 1) * kTile);
+      add_product(a + row * n + col + kTile, n, {a + row * n + col, n, 1},
+                  minus.data() + col + kTile, n, kTile, kTile, (u + 1) * kTile);
     };
     // Row u costs u: first and last go together, so that threads get equal work.
     at::parallel_for(0, (below + 1) / 2, grain, [&](int64_t begin, int64_t end) {

@@ -102,5 +102,7 @@ at::ScalarType scalar_type(std::string_view name);
 std::string_view scalar_type_name(at::ScalarType type);
 /// "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1". Fault::environment when there is no such device.
 at::Device device_from_name(std::string_view name);
+/// Only kernels that give the same bits in every run, from now on: to be called before a device is used.
+void set_deterministic();
 
 }  // namespace cupel::core

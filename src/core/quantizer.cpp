@@ -7,7 +7,8 @@
 namespace cupel::core {
 
 QuantizerParams::QuantizerParams()
-    : layout(format::layout_alternatives(), "uniform"), transform(transform_alternatives(), "none") {}
+    : layout(format::layout_alternatives(), "uniform"),
+      transform(transform_alternatives(), "none") {}
 
 void QuantizerParams::visit(ParamVisitor& v) {
   v.field("layers", layers,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: rotate the inputs by random signs and blocks of the Hadamard matrix: outliers spread over their block.
-// Formula: T = H_b S, W' = W S H_b, H' = T H T^T; H_b = H_b^T = H_b^-1 orthonormal, S = diag(+-1).
-// Source: "QuIP#: Even Better LLM Quantization with Hadamard Incoherence and Lattice Codebooks".
-// Cost: log2(b) additions per weight, 2 log2(b) per entry of H.
-// Differs: on the input side only, in blocks, so that any width with a power of two in it works.
+// Idea: random signs, then blocks of the Hadamard matrix: outliers spread over their block.
+// Formula: T = H_b S, W' = W S H_b, H' = T H T^T; H_b orthonormal and its own inverse, S =
+// diag(+-1). Source: "QuIP#: Even Better LLM Quantization with Hadamard Incoherence and Lattice
+// Codebooks". Cost: log2(b) additions per weight, 2 log2(b) per entry of H. Differs: on the input
+// side only, in blocks: any width with a power of two in it will do.
 #include "core/transform.h"
 
 #include <ATen/TensorOperators.h>
@@ -33,7 +33,8 @@ int fitting_block(int wanted, int64_t inputs) {
   return block > 1 ? block : 0;
 }
 
-/// Rows of x [.., i], float64, times the block Hadamard matrix. Additions in a fixed order: the same bits everywhere.
+/// Rows of x [.., i], float64, times the block Hadamard matrix. Additions in a fixed order: the
+/// same bits everywhere.
 at::Tensor hadamard(const at::Tensor& x, int block) {
   at::Tensor y = x;
   for (int half = 1; half < block; half *= 2) {
@@ -49,7 +50,8 @@ at::Tensor row_of(const std::vector<T>& values, const at::Tensor& like) {
   return at::tensor(at::ArrayRef<T>(values)).to(like.device(), at::kDouble);
 }
 
-/// x [.., i] in float64 times signs, then Hadamard: the orthonormal part of T, its own inverse transpose.
+/// x [.., i] in float64 times signs, then Hadamard: the orthonormal part of T, its own inverse
+/// transpose.
 at::Tensor rotate(const format::InputTransform& t, at::Tensor x) {
   if (!t.signs.empty()) x = x * row_of(t.signs, x);
   return t.hadamard > 0 ? hadamard(x, t.hadamard) : x;
@@ -64,7 +66,9 @@ void check_width(const format::InputTransform& t, int64_t inputs) {
 }  // namespace
 
 void HadamardParams::visit(ParamVisitor& v) {
-  v.field("block", block, "inputs that are mixed: a power of two, halved until it divides the width").in(2, 4096);
+  v.field("block", block,
+          "inputs that are mixed: a power of two, halved until it divides the width")
+      .in(2, 4096);
   v.check(std::has_single_bit(static_cast<unsigned>(block)), "block must be a power of two");
 }
 
@@ -91,12 +95,14 @@ format::InputTransform make_transform(const Choice& choice, std::string_view gro
   return t;
 }
 
-std::string transform_note(const Choice& choice, const format::InputTransform& transform, int64_t inputs) {
+std::string transform_note(const Choice& choice, const format::InputTransform& transform,
+                           int64_t inputs) {
   if (choice.name != "hadamard") return {};
   const int wanted = choice.as<HadamardParams>().block;
   if (wanted == transform.hadamard) return {};
   const std::string reason = cat(" (", wanted, " does not divide ", inputs, " inputs)");
-  return transform.hadamard == 0 ? cat("no hadamard", reason) : cat("hadamard block ", transform.hadamard, reason);
+  return transform.hadamard == 0 ? cat("no hadamard", reason)
+                                 : cat("hadamard block ", transform.hadamard, reason);
 }
 
 at::Tensor transform_weight(const format::InputTransform& transform, const at::Tensor& w_oi) {
@@ -107,7 +113,8 @@ at::Tensor transform_weight(const format::InputTransform& transform, const at::T
   return rotate(transform, w).to(at::kFloat);
 }
 
-at::Tensor transform_second_moment(const format::InputTransform& transform, const at::Tensor& h_ii) {
+at::Tensor transform_second_moment(const format::InputTransform& transform,
+                                   const at::Tensor& h_ii) {
   at::Tensor h = h_ii.to(at::kDouble);
   if (transform.identity()) return h;
   check_width(transform, h.size(0));

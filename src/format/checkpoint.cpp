@@ -18,6 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Turns what <filesystem> throws (no permission, a loop of links) into an Error.
+template <class Body>
+auto with_files(const std::string& path, Body&& body) {
+  try {
+    return body();
+  } catch (const fs::filesystem_error& e) {
+    fail(Fault::environment, "can't read '", path, "': ", e.code().message());
+  }
+}
+
 enum class Kind { folder, gguf, artifact, safetensors, json, other };
 
 Kind kind_of(const std::string& path) {
@@ -39,22 +49,24 @@ Kind kind_of(const std::string& path) {
 }  // namespace
 
 std::unique_ptr<Checkpoint> Checkpoint::open(const std::string& path) {
-  switch (kind_of(path)) {
-    case Kind::folder:
-      return open_hf_checkpoint(path);
-    case Kind::gguf:
-      return open_gguf_checkpoint(path);
-    case Kind::artifact:
-      return open_artifact_checkpoint(path);
-    case Kind::safetensors:
-      fail(Fault::user, "'", path,
-           "' holds weights only; give the folder that also holds its "
-           "config.json");
-    default:
-      fail(Fault::user, "'", path,
-           "' is no model: a Hugging Face folder, a .gguf or a .cupel file "
-           "expected");
-  }
+  const auto by_kind = [&]() -> std::unique_ptr<Checkpoint> {
+    switch (kind_of(path)) {
+      case Kind::folder:
+        return open_hf_checkpoint(path);
+      case Kind::gguf:
+        return open_gguf_checkpoint(path);
+      case Kind::artifact:
+        return open_artifact_checkpoint(path);
+      case Kind::safetensors:
+        fail(Fault::user, "'", path, "' holds weights only; give the folder with its config.json");
+      default:
+        fail(Fault::user, "'", path,
+             "' is no model: a Hugging Face folder, a .gguf or a .cupel file expected");
+    }
+  };
+  auto checkpoint = with_files(path, by_kind);
+  checkpoint->path_ = path;
+  return checkpoint;
 }
 
 const WeightInfo* Checkpoint::find(std::string_view name) const {
@@ -79,7 +91,7 @@ std::string Checkpoint::fingerprint() const {
 }
 
 std::string tokenizer_json_of(const std::string& path) {
-  const std::string json = [&]() -> std::string {
+  const std::string json = with_files(path, [&]() -> std::string {
     switch (kind_of(path)) {
       case Kind::folder:
         return hf_tokenizer_json(path);
@@ -88,11 +100,11 @@ std::string tokenizer_json_of(const std::string& path) {
       case Kind::artifact:
         return Artifact::open(path)->tokenizer_json();
       case Kind::json:
-        return read_text(path);
+        return tokenizer_file_json(path, "");
       default:
         return "";
     }
-  }();
+  });
   CUPEL_CHECK(!json.empty(), user, "no tokenizer in '", path, "'");
   return json;
 }

@@ -22,6 +22,8 @@ std::unique_ptr<Checkpoint> open_artifact_checkpoint(const std::string& path);
 
 /// tokenizer.json merged with the files beside it; "" when the folder has none.
 std::string hf_tokenizer_json(const std::string& folder);
+/// A tokenizer.json merged with what lies in `folder`; "" for a file on its own.
+std::string tokenizer_file_json(const std::string& file, const std::string& folder);
 /// A tokenizer.json made from the metadata; "" when there is no tokenizer in it.
 std::string gguf_tokenizer_json(const GgufFile& file);
 

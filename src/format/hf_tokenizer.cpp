@@ -92,16 +92,17 @@ std::string named_token(const Json& config, const std::string& key) {
 
 class HfTokenizer {
  public:
-  explicit HfTokenizer(const fs::path& folder)
-      : path_(folder / "tokenizer.json"),
-        text_(read_text(path_.string())),
-        json_(parse(text_, path_)),
-        config_(object_of(folder / "tokenizer_config.json")),
-        generation_(object_of(folder / "generation_config.json")),
-        model_(object_of(folder / "config.json")) {
+  /// A tokenizer.json, and the folder whose other files belong to it ("" when there is none).
+  HfTokenizer(const fs::path& path, const fs::path& folder)
+      : path_(path), text_(read_text(path_.string())), json_(parse(text_, path_)) {
     CUPEL_CHECK(json_.is_object(), data, "'", path_.string(), "' is not a JSON object");
+    if (!folder.empty()) {
+      config_ = object_of(folder / "tokenizer_config.json");
+      generation_ = object_of(folder / "generation_config.json");
+      model_ = object_of(folder / "config.json");
+      read_template(folder);
+    }
     read_added();
-    read_template(folder);
     read_roles();
   }
 
@@ -232,7 +233,8 @@ class HfTokenizer {
 
   fs::path path_;
   std::string text_;
-  Json json_, config_, generation_, model_;
+  Json json_;
+  Json config_ = Json::object(), generation_ = Json::object(), model_ = Json::object();
   std::map<std::string, int64_t> added_;
   std::vector<NamedToken> special_;
   std::string post_processor_;  ///< "" keeps the one of the file
@@ -289,15 +291,19 @@ std::string template_processing(const std::optional<NamedToken>& before,
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string hf_tokenizer_json(const std::string& folder) {
-  if (!fs::exists(fs::path(folder) / "tokenizer.json")) return "";
-  return in_frame(cat("reading the tokenizer of '", folder, "'"), [&] {
+std::string tokenizer_file_json(const std::string& file, const std::string& folder) {
+  return in_frame(cat("reading the tokenizer '", file, "'"), [&] {
     try {
-      return HfTokenizer(folder).merged();
+      return HfTokenizer(file, folder).merged();
     } catch (const Json::exception& e) {
       fail(Fault::data, "a value has the wrong type: ", e.what());
     }
   });
+}
+
+std::string hf_tokenizer_json(const std::string& folder) {
+  const fs::path file = fs::path(folder) / "tokenizer.json";
+  return fs::exists(file) ? tokenizer_file_json(file.string(), folder) : "";
 }
 
 }  // namespace cupel::format

@@ -267,7 +267,11 @@ class Safetensors final : public Container {
 }  // namespace
 
 std::unique_ptr<Container> open_safetensors(const std::string& path) {
-  return std::make_unique<Safetensors>(path);
+  try {
+    return std::make_unique<Safetensors>(path);
+  } catch (const fs::filesystem_error& e) {
+    fail(Fault::environment, "can't read '", path, "': ", e.code().message());
+  }
 }
 
 }  // namespace cupel::format

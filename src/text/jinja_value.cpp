@@ -72,7 +72,8 @@ const Value* Dict::find(const Value& key) const {
 }
 
 void check_hashable(const Value& key) {
-  if (key.is_dict() || (key.is_list() && key.as_list().flavor != Flavor::tuple))
+  const bool list = key.is_list() && (key.as_list().flavor == Flavor::list || key.as_list().flavor > Flavor::range);
+  if (key.is_dict() || list)
     raise("TypeError", "unhashable type: '", type_name(key), "'");
 }
 

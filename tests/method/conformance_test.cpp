@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// What every quantization method promises, on every layout and transform: the registries say which there are.
+// What every quantization method promises, on every layout and transform: the registries say which
+// there are.
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/allclose.h>
@@ -39,7 +40,9 @@ struct Case {
   std::string recipe;  ///< layout and transform as YAML
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.method << ": " << c.recipe; }
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.method << ": " << c.recipe;
+}
 
 std::vector<std::string> layouts() {
   std::vector<std::string> all;
@@ -49,7 +52,8 @@ std::vector<std::string> layouts() {
     for (const int bits : {2, 3, 4, 8})
       for (const bool symmetric : {true, false})
         for (const int group : {32, 64, 0})
-          all.push_back(cat("{uniform: {bits: ", bits, ", group: ", group, ", symmetric: ", symmetric, "}}"));
+          all.push_back(
+              cat("{uniform: {bits: ", bits, ", group: ", group, ", symmetric: ", symmetric, "}}"));
   }
   return all;
 }
@@ -83,12 +87,16 @@ MatrixGroup sample_group() {
 }
 
 Stats sample_stats() {
-  static const Stats stats = core::testing::stats_of(core::testing::correlated_inputs(400, kInputs, "x"));
+  static const Stats stats =
+      core::testing::stats_of(core::testing::correlated_inputs(400, kInputs, "x"));
   return stats;
 }
 
 class Conformance : public ::testing::TestWithParam<Case> {
  protected:
+  // Waking threads for matrices this small costs more than it saves.
+  void SetUp() override { at::set_num_threads(1); }
+
   static std::shared_ptr<Params> params_of(const std::string& method, const std::string& yaml) {
     auto params = methods().at(method).params();
     const Document document = Document::from_text(yaml, "recipe");
@@ -109,44 +117,49 @@ class Conformance : public ::testing::TestWithParam<Case> {
   static double error_of(const MatrixGroup& group, const std::vector<MatrixResult>& results) {
     double error = 0;
     for (std::size_t m = 0; m < results.size(); ++m)
-      error += core::testing::error_under(sample_stats(), group.weights_oi[m], core::decoded_weight(results[m].code));
+      error += core::testing::error_under(sample_stats(), group.weights_oi[m],
+                                          core::decoded_weight(results[m].code));
     return error;
   }
   /// Groups that differ from the sample in their weights.
   static MatrixGroup group_of(const at::Tensor& w_oi) {
     return {.id = "model.layers.0.test", .names = {"matrix"}, .weights_oi = {w_oi}};
   }
-  static bool has_transform() { return GetParam().recipe.find("transform: none") == std::string::npos; }
+  static bool has_transform() {
+    return GetParam().recipe.find("transform: none") == std::string::npos;
+  }
 };
 
 void expect_same(const MatrixResult& a, const MatrixResult& b) {
   EXPECT_EQ(a.code.input.id, b.code.input.id);
   EXPECT_EQ(a.code.input.signs, b.code.input.signs);
   ASSERT_EQ(a.code.arrays.size(), b.code.arrays.size());
-  for (const auto& [name, array] : a.code.arrays) EXPECT_EQ(array.bytes, b.code.arrays.at(name).bytes) << name;
+  for (const auto& [name, array] : a.code.arrays)
+    EXPECT_EQ(array.bytes, b.code.arrays.at(name).bytes) << name;
 }
 
-void expect_plain_rounding(const std::vector<MatrixResult>& results, const std::vector<MatrixResult>& plain,
-                           bool uses_statistics) {
+void expect_plain_rounding(const std::vector<MatrixResult>& results,
+                           const std::vector<MatrixResult>& plain, bool uses_statistics) {
   for (std::size_t m = 0; m < results.size(); ++m) {
-    EXPECT_TRUE(at::equal(core::decoded_weight(results[m].code), core::decoded_weight(plain[m].code)));
-    EXPECT_EQ(results[m].fallback.starts_with("plain rounding: "), uses_statistics) << results[m].fallback;
+    EXPECT_TRUE(
+        at::equal(core::decoded_weight(results[m].code), core::decoded_weight(plain[m].code)));
+    EXPECT_EQ(results[m].fallback.starts_with("plain rounding: "), uses_statistics)
+        << results[m].fallback;
   }
 }
 
 TEST_P(Conformance, SameSeedSameBytesOnAnyNumberOfThreads) {
   const MatrixGroup group = sample_group();
-  const int threads = at::get_num_threads();
   const auto first = quantize(group, sample_stats());
-  at::set_num_threads(threads == 1 ? 2 : 1);
+  at::set_num_threads(2);
   const auto second = quantize(group, sample_stats());
-  at::set_num_threads(threads);
   for (std::size_t m = 0; m < first.size(); ++m) expect_same(first[m], second[m]);
 }
 
 TEST_P(Conformance, ErrorIsNotAboveRoundToNearest) {
   const MatrixGroup group = sample_group();
-  const auto results = quantize(group, sample_stats()), plain = quantize(group, sample_stats(), "rtn");
+  const auto results = quantize(group, sample_stats()),
+             plain = quantize(group, sample_stats(), "rtn");
   EXPECT_LE(error_of(group, results), error_of(group, plain));
   for (const MatrixResult& r : results) EXPECT_EQ(r.fallback, "");
 }
@@ -177,24 +190,28 @@ TEST_P(Conformance, PacksIntoTheBitsItClaimsAndBack) {
     }
     EXPECT_EQ(code.layout->bits(code.rows, code.cols), 8 * bytes);
     at::Tensor unpacked = at::zeros({code.rows, code.cols}, at::kFloat);
-    code.layout->unpack(views, code.rows, code.cols, 0, code.rows,
-                        {unpacked.mutable_data_ptr<float>(), static_cast<std::size_t>(unpacked.numel())});
+    code.layout->unpack(
+        views, code.rows, code.cols, 0, code.rows,
+        {unpacked.mutable_data_ptr<float>(), static_cast<std::size_t>(unpacked.numel())});
     EXPECT_TRUE(at::equal(unpacked, core::decode(code)));
     const auto arrays = code.layout->unpack_arrays(views, code.rows, code.cols);
     ASSERT_EQ(arrays.size(), code.arrays.size());
-    for (const auto& [name, array] : code.arrays) EXPECT_EQ(arrays.at(name).bytes, array.bytes) << name;
+    for (const auto& [name, array] : code.arrays)
+      EXPECT_EQ(arrays.at(name).bytes, array.bytes) << name;
   }
 }
 
 TEST_P(Conformance, ZerosStayZeros) {
   const auto results = quantize(group_of(at::zeros({5, kInputs}, at::kFloat)), sample_stats());
-  EXPECT_TRUE(at::equal(core::decoded_weight(results[0].code), at::zeros({5, kInputs}, at::kFloat)));
+  EXPECT_TRUE(
+      at::equal(core::decoded_weight(results[0].code), at::zeros({5, kInputs}, at::kFloat)));
 }
 
 TEST_P(Conformance, ConstantsAndTinyWeightsAreNoTrouble) {
   for (const double value : {0.02, -0.02, 1e-8}) {
     const MatrixGroup group = group_of(at::full({5, kInputs}, value, at::kFloat));
-    const auto results = quantize(group, sample_stats()), plain = quantize(group, sample_stats(), "rtn");
+    const auto results = quantize(group, sample_stats()),
+               plain = quantize(group, sample_stats(), "rtn");
     EXPECT_TRUE(at::isfinite(core::decoded_weight(results[0].code)).all().item<bool>());
     // Below float16's resolution there is nothing to compare.
     if (std::abs(value) > 1e-6) {
@@ -204,7 +221,8 @@ TEST_P(Conformance, ConstantsAndTinyWeightsAreNoTrouble) {
 }
 
 TEST_P(Conformance, RefusesWeightsThatAreNotFinite) {
-  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     MatrixGroup group = sample_group();
     group.weights_oi[2][3][4].fill_(bad);
     try {

@@ -2,7 +2,7 @@
 // Copyright the Cupel authors
 // The program `cupel`: the runtime's commands here, everything that needs LibTorch in `cupel-toolkit`.
 
-#include <set>
+#include <algorithm>
 
 #include "base/error.h"
 #include "cli/commands/commands.h"
@@ -41,16 +41,19 @@ bool belongs_to_toolkit(int argc, char** argv) {
   for (const auto& [command, help] : kToolkit)
     if (name == command) return true;
   if (name != "eval" || !toolkit_is_there()) return false;
-  // eval stays here for artifacts and where the runtime is asked for.
-  bool artifact = false;
-  for (int i = 2; i < argc; ++i) {
-    const std::string a = argv[i];
-    if (a == "--engine=runtime" || (a == "--engine" && i + 1 < argc && std::string(argv[i + 1]) == "runtime")) return false;
-    if (a.starts_with("--engine=torch") || (a == "--engine" && i + 1 < argc && std::string(argv[i + 1]) == "torch")) return true;
-    if (a == "--against") return true;
-    if (a.ends_with(".cupel")) artifact = true;
-  }
-  return !artifact;
+  // eval stays here for artifacts, and where the runtime is asked for.
+  const std::vector<std::string> args(argv + 2, argv + argc);
+  const auto option = [&](const std::string& key) -> std::string {
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (args[i] == key && i + 1 < args.size()) return args[i + 1];
+      if (args[i].starts_with(key + "=")) return args[i].substr(key.size() + 1);
+    }
+    return "";
+  };
+  if (option("--engine") == "torch" || option("--against-engine") == "torch") return true;
+  if (option("--engine") == "runtime") return false;
+  const bool artifact = std::any_of(args.begin(), args.end(), [](const std::string& a) { return a.ends_with(".cupel"); });
+  return !artifact || !option("--against").empty();
 }
 
 Subject open_here(const CommonOptions& common, const EvalCommand& command, const std::string& path,

@@ -93,6 +93,7 @@ std::shared_ptr<const runtime::Model> plain_model(const RunState& state) {
 }
 
 void samples_and_speed(RunState& state, const std::shared_ptr<const runtime::Model>& packed) {
+  if (state.recipe.evaluate.prompts.empty() && !state.recipe.evaluate.speed) return;
   const auto plain = plain_model(state);
   if (plain && packed && !state.recipe.evaluate.prompts.empty()) {
     runtime::Session before(plain, session_options(state)), after(packed, session_options(state));

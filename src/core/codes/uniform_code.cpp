@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: a scalar grid per group of inputs; clipping the range trades a few large errors for many smaller ones.
-// Formula: min over p in (0.2, 1] of sum_i h_i (w_i - s (round(w_i / s) clamped))^2, s = fp16(p * range / levels).
-// Source: "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", its --mse search.
-// Cost: 100 passes over the weight for mse, one for minmax.
-// Differs: squared error under the metric instead of a p-norm of 2.4; scales are rounded before they are judged.
+// Idea: a scalar grid per group; clipping its range trades a few large errors for many smaller
+// ones. Formula: min over p in (0.2, 1] of sum_i h_i (w_i - s k_i)^2, k = clamp(round(w / s)), s =
+// fp16(p s_1). Source: "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
+// Transformers" (--mse). Cost: one pass over the weight, 100 for the search. Differs: squared error
+// in the metric instead of a p-norm of 2.4; scales are rounded, then judged.
 //
 // Axes: o outputs, i inputs, g groups of inputs.
 #include "core/codes/uniform_code.h"
@@ -43,7 +43,8 @@ struct Grid {
   float low = 0, high = 0;
 };
 
-/// Weighted squared error of n values on the grid. Lanes fix the order of the sum for every vector width.
+/// Weighted squared error of n values on the grid. Lanes fix the order of the sum for every vector
+/// width.
 CUPEL_VECTOR_CLONES
 float grid_error(const float* w, const float* weight, int64_t n, const Grid& grid) {
   constexpr int64_t kLanes = 16;
@@ -67,7 +68,9 @@ float grid_error(const float* w, const float* weight, int64_t n, const Grid& gri
 class Fitter {
  public:
   Fitter(const format::UniformLayout& layout, ScaleRule rule)
-      : rule_(rule), symmetric_(layout.symmetric()), top_(static_cast<float>((1 << layout.bits_per_code()) - 1)) {}
+      : rule_(rule),
+        symmetric_(layout.symmetric()),
+        top_(static_cast<float>((1 << layout.bits_per_code()) - 1)) {}
 
   Grid fit(const float* w, const float* weight, int64_t n) const {
     const auto [min, max] = std::minmax_element(w, w + n);
@@ -95,7 +98,8 @@ class Fitter {
     Grid g;
     const float middle = (top_ + 1) / 2;
     // Halved first: the sum of two large numbers could overflow.
-    const float range = symmetric_ ? std::max(-low, high) / (middle - 1) : (high / 2 - low / 2) / (top_ / 2);
+    const float range =
+        symmetric_ ? std::max(-low, high) / (middle - 1) : (high / 2 - low / 2) / (top_ / 2);
     if (range == 0) {
       g.step = std::numeric_limits<float>::infinity();
     } else {
@@ -131,9 +135,14 @@ void round_rows(int64_t rows, float top, const float* target, const float* scale
 class UniformEncoding : public Encoding {
  public:
   UniformEncoding(std::shared_ptr<const format::UniformLayout> layout, int64_t rows, int64_t cols)
-      : layout_(std::move(layout)), rows_(rows), cols_(cols), width_(layout_->group_width(cols)),
-        groups_(layout_->groups(cols)), top_(static_cast<float>((1 << layout_->bits_per_code()) - 1)),
-        scale_go_(at::empty({groups_, rows}, at::kFloat)), step_go_(at::empty({groups_, rows}, at::kFloat)),
+      : layout_(std::move(layout)),
+        rows_(rows),
+        cols_(cols),
+        width_(layout_->group_width(cols)),
+        groups_(layout_->groups(cols)),
+        top_(static_cast<float>((1 << layout_->bits_per_code()) - 1)),
+        scale_go_(at::empty({groups_, rows}, at::kFloat)),
+        step_go_(at::empty({groups_, rows}, at::kFloat)),
         zero_go_(at::empty({groups_, rows}, at::kFloat)) {}
 
   void set(int64_t row, int64_t group, const Grid& g) {
@@ -154,7 +163,8 @@ class UniformEncoding : public Encoding {
       const int64_t input = t.col + c, at = input / width_ * rows_ + t.row;
       round_rows(t.rows, top_, t.target + c * t.stride, scale_go_.const_data_ptr<float>() + at,
                  step_go_.const_data_ptr<float>() + at, zero_go_.const_data_ptr<float>() + at,
-                 t.value + c * t.stride, codes_io_.mutable_data_ptr<uint8_t>() + input * rows_ + t.row);
+                 t.value + c * t.stride,
+                 codes_io_.mutable_data_ptr<uint8_t>() + input * rows_ + t.row);
     }
   }
 
@@ -191,7 +201,8 @@ class UniformEncoding : public Encoding {
 std::unique_ptr<Encoding> UniformCode::fit(const at::Tensor& w_oi, const Metric& metric) const {
   const at::Tensor host_oi = host_float(w_oi);
   const int64_t rows = host_oi.size(0), cols = host_oi.size(1), width = layout_->group_width(cols);
-  const std::vector<float> ones(metric.weight_i.defined() ? 0 : static_cast<std::size_t>(cols), 1.0f);
+  const std::vector<float> ones(metric.weight_i.defined() ? 0 : static_cast<std::size_t>(cols),
+                                1.0f);
   const float* weight_i = ones.empty() ? metric.weight_i.const_data_ptr<float>() : ones.data();
   const float* w = host_oi.const_data_ptr<float>();
   const Fitter fitter(*layout_, rule_);

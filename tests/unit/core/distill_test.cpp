@@ -246,7 +246,7 @@ TEST(OpdTest, MicroBatchesShareOneDenominator) {
   const auto divergence = divergence_of("reverse-kl");
   const GeneratedTokens generated;
   const std::vector<const TokenWeighting*> tokens{&generated};
-  EqualDomains domains;
+  const EqualDomains domains;
   ModelTeacher teacher(s.teacher);
   const Objective objective{source, teacher, *divergence, tokens, domains};
   const auto weights = core::train::trainable_weights(s.student, {});

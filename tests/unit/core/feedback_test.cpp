@@ -32,7 +32,8 @@ std::unique_ptr<Code> uniform_code(int bits, int group) {
   format::UniformParams params;
   params.bits = bits;
   params.group = group;
-  return std::make_unique<UniformCode>(std::make_shared<format::UniformLayout>(params), ScaleRule::minmax);
+  return std::make_unique<UniformCode>(std::make_shared<format::UniformLayout>(params),
+                                       ScaleRule::minmax);
 }
 
 Factor factor_of(const Stats& stats, int tile = 1, FeedbackOptions options = {}) {
@@ -51,9 +52,11 @@ double share_that_differs(const std::vector<uint8_t>& a, const std::vector<uint8
   return static_cast<double>(differ) / static_cast<double>(a.size());
 }
 
-/// GPTQ as the paper's section 3 has it: one input after the other in float64, the inverse of H updated by elimination.
-std::vector<uint8_t> textbook(const at::Tensor& w_oi, const Stats& stats, const format::WeightCode& grid,
-                              const std::vector<int64_t>& order, double damp, int bits, int64_t group) {
+/// GPTQ as the paper's section 3 has it: one input after the other in float64, the inverse of H
+/// updated by elimination.
+std::vector<uint8_t> textbook(const at::Tensor& w_oi, const Stats& stats,
+                              const format::WeightCode& grid, const std::vector<int64_t>& order,
+                              double damp, int bits, int64_t group) {
   const int64_t rows = w_oi.size(0), n = w_oi.size(1), groups = (n + group - 1) / group;
   const at::Tensor h = stats.second_moment_ii / static_cast<double>(stats.tokens);
   at::Tensor inverse = at::linalg_inv(h + damp * h.diagonal().mean() * at::eye(n, at::kDouble));
@@ -67,7 +70,8 @@ std::vector<uint8_t> textbook(const at::Tensor& w_oi, const Stats& stats, const 
       const auto at = static_cast<std::size_t>(o * groups + i / group);
       const double scale = format::f16_to_f32(scales[at]), zero = zeros[at];
       const double target = w[o][i].item<double>();
-      const double code = std::clamp(std::nearbyint(target / scale) + zero, 0.0, std::ldexp(1.0, bits) - 1);
+      const double code =
+          std::clamp(std::nearbyint(target / scale) + zero, 0.0, std::ldexp(1.0, bits) - 1);
       codes[static_cast<std::size_t>(o * n + i)] = static_cast<uint8_t>(code);
       error_o[o].fill_(target - scale * (code - zero));
     }
@@ -89,7 +93,8 @@ TEST(Feedback, GivesTheCodesOfTextbookGptq) {
       const auto ours = encode(*code, w_oi, {}, &factor, {.inputs = 32});
       const auto expected = textbook(w_oi, stats, ours, factor.inputs, 0.01, bits, 64);
       EXPECT_LT(share_that_differs(codes_of(ours), expected), 1e-3) << bits;
-      EXPECT_GT(share_that_differs(codes_of(encode(*code, w_oi, {}, nullptr)), expected), 0.05) << bits;
+      EXPECT_GT(share_that_differs(codes_of(encode(*code, w_oi, {}, nullptr)), expected), 0.05)
+          << bits;
     }
 }
 
@@ -99,7 +104,8 @@ TEST(Feedback, OrderIsByEnergy) {
   stats.second_moment_ii[3][3].fill_(7.0);
   stats.second_moment_ii[1][1].fill_(3.0);
   EXPECT_EQ(factor_of(stats).inputs, (std::vector<int64_t>{3, 1, 0, 2, 4}));
-  EXPECT_EQ(factor_of(stats, 1, {.order = FeedbackOrder::natural}).inputs, (std::vector<int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(factor_of(stats, 1, {.order = FeedbackOrder::natural}).inputs,
+            (std::vector<int64_t>{0, 1, 2, 3, 4}));
   // Tiles stay whole, the short one stays last.
   EXPECT_EQ(factor_of(stats, 2).inputs, (std::vector<int64_t>{2, 3, 0, 1, 4}));
 }
@@ -129,19 +135,22 @@ class TileEncoding : public Encoding {
     for (int64_t r = 0; r < t.rows; ++r) {
       for (int64_t c = 0; c < t.cols; ++c) {
         const float target = t.target[c * t.stride + r];
-        const float value = code_.step() > 0 ? code_.step() * std::nearbyint(target / code_.step()) : target;
+        const float value =
+            code_.step() > 0 ? code_.step() * std::nearbyint(target / code_.step()) : target;
         t.value[c * t.stride + r] = value;
         v_oi_[t.row + r][t.col + c].fill_(value);
       }
       if (!t.metric_dd) continue;
       for (int64_t a = 0; a < t.cols; ++a)
         for (int64_t b = 0; b < t.cols; ++b)
-          code_.loss += double{t.target[a * t.stride + r] - t.value[a * t.stride + r]} * t.metric_dd[a * t.cols + b] *
+          code_.loss += double{t.target[a * t.stride + r] - t.value[a * t.stride + r]} *
+                        t.metric_dd[a * t.cols + b] *
                         double{t.target[b * t.stride + r] - t.value[b * t.stride + r]};
     }
   }
   format::WeightCode finish() override {
-    return format::dense_code(format::ElementType::f32, v_oi_.size(0), v_oi_.size(1), floats(v_oi_));
+    return format::dense_code(format::ElementType::f32, v_oi_.size(0), v_oi_.size(1),
+                              floats(v_oi_));
   }
 
  private:
@@ -166,7 +175,8 @@ TEST(Feedback, LossIsTheSumOverTilesInTheirMetric) {
     damped.second_moment_ii = h + 0.01 * h.diagonal().mean() * at::eye(90, at::kDouble);
     const double loss = error_under(damped, w_oi, v_oi);
     EXPECT_NEAR(code.loss, loss, 1e-4 * loss);
-    EXPECT_LT(error_under(stats, w_oi, v_oi), 0.7 * error_under(stats, w_oi, decode(encode(code, w_oi, {}, nullptr))));
+    EXPECT_LT(error_under(stats, w_oi, v_oi),
+              0.7 * error_under(stats, w_oi, decode(encode(code, w_oi, {}, nullptr))));
   }
 }
 
@@ -179,8 +189,9 @@ TEST(Feedback, ExactCodeLosesNothing) {
 }
 
 TEST(Feedback, ThreadsAndBlockSizeDoNotShow) {
-  const Stats stats = stats_of(correlated_inputs(400, 200, "x"));
-  const at::Tensor w_oi = normals({150, 200}, "w");
+  // Wide enough for the factorisation to use threads.
+  const Stats stats = stats_of(correlated_inputs(400, 700, "x"));
+  const at::Tensor w_oi = normals({150, 700}, "w");
   const auto code = uniform_code(3, 64);
   const int threads = at::get_num_threads();
   std::vector<std::vector<uint8_t>> results;
@@ -194,7 +205,9 @@ TEST(Feedback, ThreadsAndBlockSizeDoNotShow) {
   EXPECT_EQ(results[0], results[2]);
   const Factor factor = factor_of(stats);
   for (const int block : {1, 7, 1000})
-    EXPECT_LT(share_that_differs(codes_of(encode(*code, w_oi, {}, &factor, {.inputs = block})), results[0]), 1e-3);
+    EXPECT_LT(share_that_differs(codes_of(encode(*code, w_oi, {}, &factor, {.inputs = block})),
+                                 results[0]),
+              1e-3);
 }
 
 TEST(Feedback, TensorOperationsAgree) {
@@ -205,16 +218,19 @@ TEST(Feedback, TensorOperationsAgree) {
   const auto a = codes_of(encode(*code, w_oi, {}, &factor));
   const auto b = codes_of(encode_in_tensor_ops(*code, w_oi, {}, &factor, {.inputs = 32}));
   EXPECT_LT(share_that_differs(a, b), 1e-3);
-  EXPECT_EQ(codes_of(encode(*code, w_oi, {}, nullptr)), codes_of(encode_in_tensor_ops(*code, w_oi, {}, nullptr)));
+  EXPECT_EQ(codes_of(encode(*code, w_oi, {}, nullptr)),
+            codes_of(encode_in_tensor_ops(*code, w_oi, {}, nullptr)));
   const TileCode tiles(0.25f, 1);
   const Factor wide = factor_of(stats, 4);
-  const at::Tensor difference = decode(encode(tiles, w_oi, {}, &wide)) - decode(encode_in_tensor_ops(tiles, w_oi, {}, &wide));
+  const at::Tensor difference =
+      decode(encode(tiles, w_oi, {}, &wide)) - decode(encode_in_tensor_ops(tiles, w_oi, {}, &wide));
   EXPECT_LT((difference.abs() > 0.1).sum().item<int64_t>(), 3);
 }
 
 TEST(Feedback, DampingGrowsUntilThereIsAFactor) {
   Stats stats{.tokens = 1};
-  stats.second_moment_ii = at::full({64, 64}, 5.0, at::kDouble);  // smallest eigenvalue -4, mean diagonal 1
+  stats.second_moment_ii =
+      at::full({64, 64}, 5.0, at::kDouble);  // smallest eigenvalue -4, mean diagonal 1
   stats.second_moment_ii.diagonal().fill_(1.0);
   const Factor factor = factor_of(stats);
   ASSERT_TRUE(factor.usable()) << factor.failure;
@@ -225,8 +241,20 @@ TEST(Feedback, DampingGrowsUntilThereIsAFactor) {
   EXPECT_EQ(factor_of(rank_one, 1, {.damp = 0}).damp, 0.01);
 }
 
+TEST(Feedback, SizeOfTheInputsDoesNotMatter) {
+  Stats stats = stats_of(correlated_inputs(300, 90, "x"));
+  const at::Tensor w_oi = normals({30, 90}, "w");
+  const auto code = uniform_code(4, 32);
+  const Factor factor = factor_of(stats);
+  stats.second_moment_ii.mul_(0x1p60);
+  const Factor large = factor_of(stats);
+  EXPECT_EQ(large.damp, factor.damp);
+  EXPECT_EQ(codes_of(encode(*code, w_oi, {}, &large)), codes_of(encode(*code, w_oi, {}, &factor)));
+}
+
 TEST(Feedback, SaysWhyThereIsNoFactor) {
-  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               inf = std::numeric_limits<double>::infinity();
   Stats stats;
   EXPECT_EQ(factor_of(stats).failure, "no calibration token reached it");
   stats.tokens = 3;
@@ -239,7 +267,8 @@ TEST(Feedback, SaysWhyThereIsNoFactor) {
   }
   stats.second_moment_ii = at::full({8, 8}, 1e9, at::kDouble);
   stats.second_moment_ii.diagonal().fill_(1.0);
-  EXPECT_EQ(factor_of(stats).failure, "the second moment of its input has no Cholesky factor even at damping 1000");
+  EXPECT_EQ(factor_of(stats).failure,
+            "the second moment of its input has no Cholesky factor even at damping 1000");
 }
 
 TEST(Feedback, InputsAlwaysZeroKeepTheirRoundedWeight) {
@@ -250,12 +279,14 @@ TEST(Feedback, InputsAlwaysZeroKeepTheirRoundedWeight) {
   const auto code = uniform_code(4, 32);
   const Factor factor = factor_of(stats_of(x_ti));
   EXPECT_EQ(factor.dead, 2);
-  const at::Tensor v_oi = decode(encode(*code, w_oi, {}, &factor)), plain_oi = decode(encode(*code, w_oi, {}, nullptr));
+  const at::Tensor v_oi = decode(encode(*code, w_oi, {}, &factor)),
+                   plain_oi = decode(encode(*code, w_oi, {}, nullptr));
   for (const int64_t i : {5, 40}) EXPECT_TRUE(at::equal(v_oi.select(1, i), plain_oi.select(1, i)));
 }
 
 TEST(RoundGroup, NamesTheMatrixThatIsNotFinite) {
-  MatrixGroup group{.id = "g", .names = {"good.weight", "bad.weight"},
+  MatrixGroup group{.id = "g",
+                    .names = {"good.weight", "bad.weight"},
                     .weights_oi = {normals({4, 32}, "a"), normals({4, 32}, "b")}};
   group.weights_oi[1][2][3].fill_(std::numeric_limits<double>::quiet_NaN());
   const auto code = uniform_code(4, 32);

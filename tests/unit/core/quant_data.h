@@ -24,7 +24,8 @@ inline at::Tensor normals(at::IntArrayRef shape, const std::string& name) {
   return t;
 }
 
-/// Inputs [tokens, i] as layers see them: correlated, with a falling spectrum and channels of uneven size.
+/// Inputs [tokens, i] as layers see them: correlated, with a falling spectrum and channels of
+/// uneven size.
 inline at::Tensor correlated_inputs(int64_t tokens, int64_t inputs, const std::string& name) {
   at::Tensor hidden = normals({tokens, inputs}, name + " hidden");
   at::Tensor spread_i = normals({inputs}, name + " spread");
@@ -45,7 +46,8 @@ inline Stats stats_of(const at::Tensor& x_ti) {
 /// tr((W - V) H (W - V)^T) per token.
 inline double error_under(const Stats& stats, const at::Tensor& w_oi, const at::Tensor& v_oi) {
   const at::Tensor e = (w_oi - v_oi).to(at::kDouble);
-  return (at::matmul(e, stats.second_moment_ii) * e).sum().item<double>() / static_cast<double>(stats.tokens);
+  return (at::matmul(e, stats.second_moment_ii) * e).sum().item<double>() /
+         static_cast<double>(stats.tokens);
 }
 
 }  // namespace cupel::core::testing

@@ -35,7 +35,8 @@ TEST(Transform, WeightTimesInputIsKept) {
   const at::Tensor w_oi = normals({5, 96}, "w"), x_ti = normals({7, 96}, "x");
   at::Tensor tx_ti = x_ti.clone();
   format::apply(t, tx_ti.mutable_data_ptr<float>(), 7, 96);
-  const at::Tensor y = at::matmul(x_ti, w_oi.t()), y2 = at::matmul(tx_ti, transform_weight(t, w_oi).t());
+  const at::Tensor y = at::matmul(x_ti, w_oi.t()),
+                   y2 = at::matmul(tx_ti, transform_weight(t, w_oi).t());
   EXPECT_TRUE(at::allclose(y, y2, 1e-4, 1e-4));
 }
 
@@ -64,7 +65,8 @@ TEST(Transform, ErrorUnderTheMomentDoesNotChange) {
   Stats after = stats;
   after.second_moment_ii = transform_second_moment(t, stats.second_moment_ii);
   const double error = error_under(stats, w, v);
-  EXPECT_NEAR(error_under(after, transform_weight(t, w), transform_weight(t, v)), error, 1e-4 * error);
+  EXPECT_NEAR(error_under(after, transform_weight(t, w), transform_weight(t, v)), error,
+              1e-4 * error);
 }
 
 TEST(Transform, NoneIsTheIdentity) {
@@ -77,8 +79,10 @@ TEST(Transform, NoneIsTheIdentity) {
 
 TEST(Transform, SignsComeFromSeedAndGroup) {
   const Choice choice = hadamard_of(32);
-  const auto a = make_transform(choice, "a", 64, Rng(3)), again = make_transform(choice, "a", 64, Rng(3));
-  const auto b = make_transform(choice, "b", 64, Rng(3)), other = make_transform(choice, "a", 64, Rng(4));
+  const auto a = make_transform(choice, "a", 64, Rng(3)),
+             again = make_transform(choice, "a", 64, Rng(3));
+  const auto b = make_transform(choice, "b", 64, Rng(3)),
+             other = make_transform(choice, "a", 64, Rng(4));
   EXPECT_EQ(a.signs, again.signs);
   EXPECT_EQ(a.id, again.id);
   EXPECT_NE(a.signs, b.signs);

@@ -40,7 +40,8 @@ std::span<const T> array(const format::WeightCode& code, const char* name) {
   return code.arrays.at(name).as<T>();
 }
 
-double weighted_error(const at::Tensor& w, const format::WeightCode& code, const at::Tensor& weight_i) {
+double weighted_error(const at::Tensor& w, const format::WeightCode& code,
+                      const at::Tensor& weight_i) {
   const at::Tensor e = w - decode(code);
   return (e * e * weight_i).sum().item<double>();
 }
@@ -58,7 +59,8 @@ TEST(UniformCode, SymmetricIsRoundToNearestByAbsmax) {
       const uint16_t scale = f32_to_f16(absmax / 7.0f);
       const float k = std::clamp(std::nearbyint(w[o * 160 + i] / f16_to_f32(scale)), -8.0f, 7.0f);
       ASSERT_EQ(array<uint16_t>(code, "scales")[o * 3 + i / 64], scale);
-      ASSERT_EQ(array<uint8_t>(code, "codes")[o * 160 + i], static_cast<uint8_t>(k + 8)) << o << " " << i;
+      ASSERT_EQ(array<uint8_t>(code, "codes")[o * 160 + i], static_cast<uint8_t>(k + 8))
+          << o << " " << i;
     }
 }
 
@@ -122,9 +124,12 @@ TEST(UniformCode, ClipSearchNeverDoesWorseInItsMetric) {
     for (const int bits : {2, 3, 4}) {
       const auto plain = rounded(bits, 64, symmetric, w_oi);
       const auto searched = rounded(bits, 64, symmetric, w_oi, ScaleRule::mse);
-      const auto weighted = rounded(bits, 64, symmetric, w_oi, ScaleRule::mse, {.weight_i = weight_i});
-      EXPECT_LT(weighted_error(w_oi, searched, ones_i), 0.99 * weighted_error(w_oi, plain, ones_i)) << bits;
-      EXPECT_LT(weighted_error(w_oi, weighted, weight_i), weighted_error(w_oi, searched, weight_i)) << bits;
+      const auto weighted =
+          rounded(bits, 64, symmetric, w_oi, ScaleRule::mse, {.weight_i = weight_i});
+      EXPECT_LT(weighted_error(w_oi, searched, ones_i), 0.99 * weighted_error(w_oi, plain, ones_i))
+          << bits;
+      EXPECT_LT(weighted_error(w_oi, weighted, weight_i), weighted_error(w_oi, searched, weight_i))
+          << bits;
     }
 }
 
@@ -133,8 +138,13 @@ TEST(UniformCode, ValuesAreWhatTheLayoutDecodes) {
   for (const bool symmetric : {true, false}) {
     const auto encoding = UniformCode(uniform(3, 32, symmetric), ScaleRule::mse).fit(w_oi, {});
     const at::Tensor w_io = w_oi.t().contiguous(), v_io = at::zeros({96, 6}, at::kFloat);
-    encoding->encode({.row = 0, .rows = 6, .col = 0, .cols = 96, .stride = 6,
-                      .target = w_io.const_data_ptr<float>(), .value = v_io.mutable_data_ptr<float>()});
+    encoding->encode({.row = 0,
+                      .rows = 6,
+                      .col = 0,
+                      .cols = 96,
+                      .stride = 6,
+                      .target = w_io.const_data_ptr<float>(),
+                      .value = v_io.mutable_data_ptr<float>()});
     EXPECT_TRUE(at::equal(v_io.t(), decode(encoding->finish())));
     const auto again = UniformCode(uniform(3, 32, symmetric), ScaleRule::mse).fit(w_oi, {});
     EXPECT_TRUE(at::equal(again->encode_on_device(0, w_io, nullptr), v_io));

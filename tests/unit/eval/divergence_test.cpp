@@ -105,7 +105,8 @@ TEST(Divergence, VocabulariesMustAgree) {
   DivergenceMeter meter;
   const Error e = test::error_of([&] { meter.add(Row{0, 0}, Row{0, 0, 0}, 0); });
   EXPECT_EQ(e.fault(), Fault::user);
-  EXPECT_EQ(e.message(), "the models' vocabularies differ: 2 and 3 logits; divergence needs the same tokenizer");
+  EXPECT_EQ(e.message(),
+            "the models' vocabularies differ: 2 and 3 logits; divergence needs the same tokenizer");
 }
 
 }  // namespace

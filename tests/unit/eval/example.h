@@ -18,7 +18,8 @@ inline eval::EvalResult example_result(const std::string& model, std::size_t tex
   r.bits_per_weight = 4.6;
   for (std::size_t t = 0; t < texts; ++t) {
     eval::TextMeasure m;
-    m.perplexity = {"heldout.txt", eval::Protocol::gptq, 1024, 2, 2046, 20.9625, 1.25, 0, 0, {3.0, 3.1}};
+    m.perplexity = {"heldout.txt", eval::Protocol::gptq, 1024, 2, 2046, 20.9625, 1.25, 0, 0,
+                    {3.0, 3.1}};
     if (diverges) {
       eval::DivergenceResult d;
       d.against = "original";

@@ -35,8 +35,10 @@ class LetterTokenizer : public text::Tokenizer {
   std::string decode(std::span<const Token> ids, bool skip_special) const override {
     std::string out;
     for (const Token id : ids)
-      if (id <= kOther) out += id == kOther ? ' ' : static_cast<char>('a' + id);
-      else if (!skip_special) out += '#';
+      if (id <= kOther)
+        out += id == kOther ? ' ' : static_cast<char>('a' + id);
+      else if (!skip_special)
+        out += '#';
     return out;
   }
   int64_t size() const override { return kSize; }
@@ -94,7 +96,9 @@ inline std::vector<float> one_hot(Token token, float logit) {
 }
 /// Expects the token that it has just read again.
 inline FakeScorer repeater(float logit) {
-  return {"repeater", [=](const Tokens& ids, int64_t p) { return one_hot(ids[static_cast<std::size_t>(p)], logit); }};
+  return {"repeater", [=](const Tokens& ids, int64_t p) {
+            return one_hot(ids[static_cast<std::size_t>(p)], logit);
+          }};
 }
 inline FakeScorer uniform() {
   return {"uniform", [](const Tokens&, int64_t) { return one_hot(0, 0); }};

@@ -20,11 +20,14 @@ TEST(EscapeHtml, ControlCharactersBecomeSpaces) {
 
 TEST(EscapeHtml, InvalidUtf8IsReplaced) {
   const std::string bad = "\xEF\xBF\xBD";
-  EXPECT_EQ(escape_html("caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"), "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80");
-  EXPECT_EQ(escape_html("a\xFF" "b"), "a" + bad + "b");
+  EXPECT_EQ(escape_html("caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"),
+            "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80");
+  EXPECT_EQ(escape_html("a\xFF"
+                        "b"),
+            "a" + bad + "b");
   EXPECT_EQ(escape_html("\xE2\x82"), bad + bad);
-  EXPECT_EQ(escape_html("\xC0\xAF"), bad + bad);                  // overlong
-  EXPECT_EQ(escape_html("\xED\xA0\x80"), bad + bad + bad);        // surrogate
+  EXPECT_EQ(escape_html("\xC0\xAF"), bad + bad);                      // overlong
+  EXPECT_EQ(escape_html("\xED\xA0\x80"), bad + bad + bad);            // surrogate
   EXPECT_EQ(escape_html("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // beyond Unicode
   EXPECT_EQ(escape_html("\xE2<"), bad + "&lt;");
 }
@@ -35,7 +38,8 @@ TEST(HtmlPage, LoadsNothing) {
   EXPECT_NE(page.find("<title>a &lt; b</title>"), std::string::npos);
   EXPECT_NE(page.find("prefers-color-scheme:dark"), std::string::npos);
   EXPECT_NE(page.find("@media print"), std::string::npos);
-  for (const char* loads : {"http:", "https:", "src=", "@import", "url("}) EXPECT_EQ(page.find(loads), std::string::npos) << loads;
+  for (const char* loads : {"http:", "https:", "src=", "@import", "url("})
+    EXPECT_EQ(page.find(loads), std::string::npos) << loads;
 }
 
 }  // namespace

@@ -42,12 +42,14 @@ inline void expect_well_formed(std::string_view text) {
 
 /// Fails if a number in the text went wrong on its way.
 inline void expect_finite(std::string_view text) {
-  for (const char* bad : {"nan", "inf", "NaN", "Infinity"}) EXPECT_EQ(text.find(bad), text.npos) << bad;
+  for (const char* bad : {"nan", "inf", "NaN", "Infinity"})
+    EXPECT_EQ(text.find(bad), text.npos) << bad;
 }
 
 inline std::size_t count(std::string_view text, std::string_view piece) {
   std::size_t n = 0;
-  for (std::size_t at = text.find(piece); at != text.npos; at = text.find(piece, at + piece.size())) ++n;
+  for (std::size_t at = text.find(piece); at != text.npos; at = text.find(piece, at + piece.size()))
+    ++n;
   return n;
 }
 

@@ -18,7 +18,8 @@ const std::string kText = "abcdabcd";
 
 TEST(Measure, ReferenceThatIsAModelIsScoredOnceAndHasNoDivergence) {
   FakeScorer base = repeater(3), other = uniform();
-  const auto out = measure_text({&other, &base}, &base, LetterTokenizer(), kText, "t.txt", kOptions);
+  const auto out =
+      measure_text({&other, &base}, &base, LetterTokenizer(), kText, "t.txt", kOptions);
   EXPECT_EQ(base.calls.size(), 2u);
   EXPECT_EQ(other.calls.size(), 2u);
   ASSERT_EQ(out.size(), 2u);
@@ -31,14 +32,16 @@ TEST(Measure, ReferenceThatIsAModelIsScoredOnceAndHasNoDivergence) {
   EXPECT_NEAR(out[0].perplexity.value, 29, 1e-11);
   // KL(p || uniform) = log 29 - entropy of p, the same at every position.
   const double z = std::exp(3.0) + 28, p = std::exp(3.0) / z, q = 1 / z;
-  EXPECT_NEAR(out[0].divergence->kl_mean, std::log(29) + p * std::log(p) + 28 * q * std::log(q), 1e-9);
+  EXPECT_NEAR(out[0].divergence->kl_mean, std::log(29) + p * std::log(p) + 28 * q * std::log(q),
+              1e-9);
   EXPECT_NEAR(out[0].divergence->kl_error, 0, 1e-12);
 }
 
 TEST(Measure, ReferenceOutsideTheModels) {
   FakeScorer base = repeater(3), same = repeater(3), other = uniform();
   same.piece = 1;  // how the rows are handed over doesn't matter
-  const auto out = measure_text({&same, &other}, &base, LetterTokenizer(), kText, "t.txt", kOptions);
+  const auto out =
+      measure_text({&same, &other}, &base, LetterTokenizer(), kText, "t.txt", kOptions);
   EXPECT_EQ(base.calls.size(), 2u);
   EXPECT_EQ(out[0].divergence->kl_max, 0);
   EXPECT_EQ(out[0].divergence->same_top1, 1);
@@ -54,43 +57,56 @@ TEST(Measure, ReferenceTwiceAmongTheModels) {
 
 TEST(Measure, LlamaCppDivergenceCoversTheSecondHalf) {
   FakeScorer base = repeater(3), other = uniform();
-  const auto out = measure_text({&other}, &base, LetterTokenizer(), kText, "t.txt", {Protocol::llamacpp, 8, 0});
+  const auto out =
+      measure_text({&other}, &base, LetterTokenizer(), kText, "t.txt", {Protocol::llamacpp, 8, 0});
   EXPECT_EQ(out.at(0).divergence->tokens, 3);
 }
 
 TEST(Measure, ReportsEachBlock) {
   FakeScorer scorer = uniform();
   std::vector<int64_t> done;
-  measure_text({&scorer}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions, [&](int64_t d, int64_t all) {
-    EXPECT_EQ(all, 2);
-    done.push_back(d);
-  });
+  measure_text({&scorer}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions,
+               [&](int64_t d, int64_t all) {
+                 EXPECT_EQ(all, 2);
+                 done.push_back(d);
+               });
   EXPECT_EQ(done, (std::vector<int64_t>{1, 2}));
 }
 
 TEST(Measure, VocabulariesMustAgreeBeforeAnythingIsScored) {
   FakeScorer base = uniform();
-  FakeScorer wide("wide", [](const Tokens&, int64_t) { return std::vector<float>(32, 0.0f); }, 32);
-  const Error e = error_of([&] { measure_text({&base, &wide}, &base, LetterTokenizer(), kText, "t.txt", kOptions); });
+  FakeScorer wide(
+      "wide", [](const Tokens&, int64_t) { return std::vector<float>(32, 0.0f); }, 32);
+  const Error e = error_of([&] {
+    measure_text({&base, &wide}, &base, LetterTokenizer(), kText, "t.txt", kOptions);
+  });
   EXPECT_EQ(e.fault(), Fault::user);
-  EXPECT_EQ(e.message(), "the vocabularies differ: 29 logits in uniform, 32 in wide; divergence needs the same tokenizer");
+  EXPECT_EQ(e.message(),
+            "the vocabularies differ: 29 logits in uniform, 32 in wide; divergence needs the same "
+            "tokenizer");
   EXPECT_TRUE(base.calls.empty());
   // Perplexity alone works.
-  EXPECT_NEAR(measure_text({&wide}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions)[0].perplexity.value, 32, 1e-11);
+  EXPECT_NEAR(measure_text({&wide}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions)[0]
+                  .perplexity.value,
+              32, 1e-11);
 }
 
 TEST(Measure, TokenizerOfAnotherModel) {
-  FakeScorer narrow("narrow", [](const Tokens&, int64_t) { return std::vector<float>(2, 0.0f); }, 2);
-  const Error e = error_of([&] { measure_text({&narrow}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions); });
+  FakeScorer narrow(
+      "narrow", [](const Tokens&, int64_t) { return std::vector<float>(2, 0.0f); }, 2);
+  const Error e = error_of(
+      [&] { measure_text({&narrow}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions); });
   EXPECT_EQ(e.fault(), Fault::data);
-  EXPECT_EQ(e.message(), "token 2 lies outside the model's 2 logits: the tokenizer belongs to another model");
+  EXPECT_EQ(e.message(),
+            "token 2 lies outside the model's 2 logits: the tokenizer belongs to another model");
 }
 
 TEST(Measure, NotANumberIsNamed) {
   FakeScorer broken("broken", [](const Tokens&, int64_t p) {
     return one_hot(0, p == 2 ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
   });
-  const Error e = error_of([&] { measure_text({&broken}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions); });
+  const Error e = error_of(
+      [&] { measure_text({&broken}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions); });
   EXPECT_EQ(e.fault(), Fault::data);
   EXPECT_EQ(e.message(), "the log-likelihood at position 2 of block 0 is not finite in broken");
 }
@@ -98,7 +114,9 @@ TEST(Measure, NotANumberIsNamed) {
 TEST(Measure, ShortestModelDecides) {
   FakeScorer base = uniform(), other = uniform();
   base.longest = 3;
-  EXPECT_EQ(error_of([&] { measure_text({&other}, &base, LetterTokenizer(), kText, "t.txt", kOptions); }).message(),
+  EXPECT_EQ(error_of([&] {
+              measure_text({&other}, &base, LetterTokenizer(), kText, "t.txt", kOptions);
+            }).message(),
             "blocks of 4 tokens are longer than the model's 3 positions");
 }
 

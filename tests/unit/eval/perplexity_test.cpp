@@ -13,14 +13,18 @@ namespace {
 
 using namespace test;
 
-PerplexityResult measure(FakeScorer& scorer, const std::string& text, const PerplexityOptions& options,
-                         const LetterTokenizer& tokenizer = {}) {
+PerplexityResult measure(FakeScorer& scorer, const std::string& text,
+                         const PerplexityOptions& options, const LetterTokenizer& tokenizer = {}) {
   return measure_text({&scorer}, nullptr, tokenizer, text, "t.txt", options).at(0).perplexity;
 }
 
 /// -log of the probabilities that repeater(logit) gives to the token before, and to any other.
-double hit(double logit) { return std::log(std::exp(logit) + 28) - logit; }
-double miss(double logit) { return std::log(std::exp(logit) + 28); }
+double hit(double logit) {
+  return std::log(std::exp(logit) + 28) - logit;
+}
+double miss(double logit) {
+  return std::log(std::exp(logit) + 28);
+}
 
 TEST(Gptq, MeanOfBlockMeansOverShiftedTargets) {
   FakeScorer scorer = repeater(5);
@@ -77,7 +81,8 @@ TEST(LlamaCpp, ScoresPositionsFromTheMiddleToTheLastButOne) {
   }
   // Positions 3 and 4 of "aaaabb" predict tokens 4 and 5.
   FakeScorer scorer = repeater(4);
-  EXPECT_NEAR(measure(scorer, "aaaabb", {Protocol::llamacpp, 6, 0}).block_nll[0], (miss(4) + hit(4)) / 2, 1e-12);
+  EXPECT_NEAR(measure(scorer, "aaaabb", {Protocol::llamacpp, 6, 0}).block_nll[0],
+              (miss(4) + hit(4)) / 2, 1e-12);
 }
 
 TEST(LlamaCpp, BosReplacesTheFirstTokenOfEachBlockWhereTheTokenizerAddsOne) {
@@ -104,8 +109,10 @@ TEST(Blocks, ErrorsSayWhatThereIs) {
   };
   EXPECT_EQ(message("abc", {Protocol::gptq, 8, 0}),
             "'t.txt' has 3 tokens, less than one block of 8; use a smaller --length or more text");
-  EXPECT_EQ(message("abcdefgh", {Protocol::llamacpp, 4, 3}), "'t.txt' has 2 blocks, fewer than the 3 asked for");
-  EXPECT_EQ(message("abc", {Protocol::gptq, 2048, 0}), "blocks of 2048 tokens are longer than the model's 1024 positions");
+  EXPECT_EQ(message("abcdefgh", {Protocol::llamacpp, 4, 3}),
+            "'t.txt' has 2 blocks, fewer than the 3 asked for");
+  EXPECT_EQ(message("abc", {Protocol::gptq, 2048, 0}),
+            "blocks of 2048 tokens are longer than the model's 1024 positions");
   EXPECT_NE(message("abc", {Protocol::gptq, 1, 0}).find("at least 2"), std::string::npos);
   EXPECT_NE(message("abc", {Protocol::llamacpp, 2, 0}).find("at least 3"), std::string::npos);
   EXPECT_NE(message("abc", {Protocol::words, 0, 0}).find("at least 1"), std::string::npos);

@@ -21,7 +21,8 @@ RunReport full_report() {
   r.after = test::example_result("model.cupel", 1, true);
   for (int layer = 0; layer < 4; ++layer)
     for (const char* role : {"query", "key", "value", "output", "gate", "up", "down"})
-      r.matrices.push_back({cat(layer, ".", role), layer, role, "quant.gptq", "4-bit g64", 4.5, 0.01 * (layer + 1), "", ""});
+      r.matrices.push_back({cat(layer, ".", role), layer, role, "quant.gptq", "4-bit g64", 4.5,
+                            0.01 * (layer + 1), "", ""});
   r.matrices[3].fallback = "not positive definite";
   r.curves = {{"2: distill.kd", "loss", {0, 1, 2}, {3, 2, 1}}};
   r.samples = {{"a <b>", "one two", "one three"}, {"same", "x", "x"}, {"other", "x", "y"}};
@@ -44,9 +45,10 @@ TEST(RunReportPage, ShowsEverything) {
   test::expect_well_formed(body);
   test::expect_finite(body);
   for (const char* there :
-       {"Model &lt;x&gt;", "269 MB became", "77.4 MB", "20.96", "0.0713", "85.1 %", "careful &amp; slow", "a note",
-        "2: distill.kd", "a &lt;b&gt;", "the same for 5 characters", "identical", "different from the start",
-        "plain rounding: not positive definite", "version: 1", "All 28 matrices", "2026-01-02 \xC2\xB7 a machine"})
+       {"Model &lt;x&gt;", "269 MB became", "77.4 MB", "20.96", "0.0713", "85.1 %",
+        "careful &amp; slow", "a note", "2: distill.kd", "a &lt;b&gt;", "the same for 5 characters",
+        "identical", "different from the start", "plain rounding: not positive definite",
+        "version: 1", "All 28 matrices", "2026-01-02 \xC2\xB7 a machine"})
     EXPECT_NE(body.find(there), std::string::npos) << there;
   // Two charts of errors, one of bits, one of KL, one of a loss.
   EXPECT_EQ(count(body, "<svg"), 5u);
@@ -81,7 +83,8 @@ TEST(RunReportPage, AgreementCountsWholeCharacters) {
 }
 
 TEST(EvalReportPage, FewModelsSideBySideManyInRows) {
-  std::vector<EvalResult> results = {test::example_result("original", 2, false), test::example_result("b", 2, true)};
+  std::vector<EvalResult> results = {test::example_result("original", 2, false),
+                                     test::example_result("b", 2, true)};
   const std::string few = body_of(eval_report_html("t", results));
   test::expect_well_formed(few);
   EXPECT_EQ(count(few, "scroll facts"), 1u);

@@ -22,14 +22,15 @@ using Keys = std::vector<std::string>;  // sorted, as json keeps them
 
 TEST(ResultJson, KeysThatScriptsRelyOn) {
   const json out = json::parse(to_json(test::example_result("m.cupel", 1, true)));
-  EXPECT_EQ(keys(out), (Keys{"bits_per_weight", "bits_per_weight_matrices", "bytes", "decode_tokens_per_second",
-                             "divergence", "engine", "model", "parameters", "perplexity", "prompt_tokens_per_second"}));
+  EXPECT_EQ(keys(out), (Keys{"bits_per_weight", "bits_per_weight_matrices", "bytes",
+                             "decode_tokens_per_second", "divergence", "engine", "model",
+                             "parameters", "perplexity", "prompt_tokens_per_second"}));
   ASSERT_EQ(out["perplexity"].size(), 1u);
-  EXPECT_EQ(keys(out["perplexity"][0]),
-            (Keys{"block_nll", "blocks", "file", "length", "protocol", "stderr", "tokens", "value"}));
+  EXPECT_EQ(keys(out["perplexity"][0]), (Keys{"block_nll", "blocks", "file", "length", "protocol",
+                                              "stderr", "tokens", "value"}));
   EXPECT_EQ(keys(out["divergence"]),
-            (Keys{"against", "delta_p_mean", "delta_p_rms", "kl_max", "kl_mean", "kl_median", "kl_p90", "kl_p99",
-                  "kl_reverse_mean", "kl_stderr", "same_top1", "tokens"}));
+            (Keys{"against", "delta_p_mean", "delta_p_rms", "kl_max", "kl_mean", "kl_median",
+                  "kl_p90", "kl_p99", "kl_reverse_mean", "kl_stderr", "same_top1", "tokens"}));
   EXPECT_EQ(out["model"], "m.cupel");
   EXPECT_EQ(out["perplexity"][0]["protocol"], "gptq");
   EXPECT_EQ(out["perplexity"][0]["value"], 20.9625);
@@ -63,8 +64,8 @@ TEST(ResultJson, OneLineOnDemandAndAnyBytesInAPath) {
 }
 
 TEST(ResultTables, OneRowAModel) {
-  const std::vector<EvalResult> results = {test::example_result("original", 1, false),
-                                           test::example_result("small", 1, true), {}};
+  const std::vector<EvalResult> results = {
+      test::example_result("original", 1, false), test::example_result("small", 1, true), {}};
   const std::string text = text_table(results);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
   EXPECT_NE(text.find("20.9625"), std::string::npos);

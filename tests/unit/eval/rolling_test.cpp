@@ -12,7 +12,8 @@ using namespace test;
 
 constexpr Token kEos = LetterTokenizer::kEos;
 
-std::vector<Block> windows(const std::string& text, int64_t length, const LetterTokenizer& tokenizer = {}) {
+std::vector<Block> windows(const std::string& text, int64_t length,
+                           const LetterTokenizer& tokenizer = {}) {
   return blocks_of(tokenizer, text, "t.txt", {Protocol::words, length, 0}, 1024);
 }
 
@@ -66,7 +67,10 @@ TEST(Rolling, PrefixIsBosOnceThoughTheTokenizerAddsIt) {
 
 PerplexityResult measure(const std::string& text, int64_t length, int64_t blocks = 0) {
   FakeScorer scorer = uniform();
-  return measure_text({&scorer}, nullptr, LetterTokenizer(), text, "t.txt", {Protocol::words, length, blocks}).at(0).perplexity;
+  return measure_text({&scorer}, nullptr, LetterTokenizer(), text, "t.txt",
+                      {Protocol::words, length, blocks})
+      .at(0)
+      .perplexity;
 }
 
 /// A uniform model pays log 29 a token, so its perplexity counts the words.
@@ -80,10 +84,21 @@ TEST(Words, CountedLikeASplitAtWhiteSpace) {
   EXPECT_EQ(words_of("one two  three"), 3);
   EXPECT_EQ(words_of(" one two\n"), 4);  // empty pieces at both ends
   EXPECT_EQ(words_of("a\t\r\n\f\v b"), 2);
-  EXPECT_EQ(words_of("a\x1C" "b"), 2);
-  EXPECT_EQ(words_of("a\xC2\xA0" "b\xC2\x85" "c"), 3);             // no-break space, next line
-  EXPECT_EQ(words_of("a\xE3\x80\x80" "b\xE2\x80\x8A" "c"), 3);     // ideographic and hair space
-  EXPECT_EQ(words_of("a\xE2\x80\x8B" "b\xE2\x80\x94" "c"), 1);     // zero width space and dash are none
+  EXPECT_EQ(words_of("a\x1C"
+                     "b"),
+            2);
+  EXPECT_EQ(words_of("a\xC2\xA0"
+                     "b\xC2\x85"
+                     "c"),
+            3);  // no-break space, next line
+  EXPECT_EQ(words_of("a\xE3\x80\x80"
+                     "b\xE2\x80\x8A"
+                     "c"),
+            3);  // ideographic and hair space
+  EXPECT_EQ(words_of("a\xE2\x80\x8B"
+                     "b\xE2\x80\x94"
+                     "c"),
+            1);  // zero width space and dash are none
   EXPECT_EQ(words_of("\xC3\xA9\xC2"), 1);
 }
 

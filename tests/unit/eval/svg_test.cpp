@@ -28,14 +28,24 @@ ChartText chart(bool log_x, bool log_y) {
 
 TEST(Charts, AnyInputGivesWellFormedMarkupAndFiniteNumbers) {
   std::vector<double> many(10000);
-  for (std::size_t i = 0; i < many.size(); ++i) many[i] = std::exp(std::sin(static_cast<double>(i)) * 9);
-  const std::vector<std::vector<double>> sets = {
-      {}, {0}, {1}, {-2}, {3, 3, 3}, {1e300, -1e300, 1}, {5e-324, 1e308}, {kNan, 1, kInf, 2, -kInf}, {kNan}, many};
+  for (std::size_t i = 0; i < many.size(); ++i)
+    many[i] = std::exp(std::sin(static_cast<double>(i)) * 9);
+  const std::vector<std::vector<double>> sets = {{},
+                                                 {0},
+                                                 {1},
+                                                 {-2},
+                                                 {3, 3, 3},
+                                                 {1e300, -1e300, 1},
+                                                 {5e-324, 1e308},
+                                                 {kNan, 1, kInf, 2, -kInf},
+                                                 {kNan},
+                                                 many};
   for (const auto& v : sets)
     for (const bool log : {false, true}) {
       const Series s{"<s> & t", v, v, v};
       std::vector<std::string> names;
-      for (std::size_t i = 0; i < std::min<std::size_t>(v.size(), 500); ++i) names.push_back("<c&>");
+      for (std::size_t i = 0; i < std::min<std::size_t>(v.size(), 500); ++i)
+        names.push_back("<c&>");
       for (const std::string& out :
            {line_chart(chart(log, log), {s, s}), scatter_chart(chart(log, log), s, names),
             bar_chart(chart(log, log), names, {s, s}), log_histogram(chart(log, log), v, 40)}) {
@@ -53,7 +63,8 @@ TEST(Charts, NothingToDraw) {
 }
 
 TEST(LineChart, ValuesWithoutAPlaceInterruptTheLine) {
-  const std::string out = line_chart(chart(false, true), {{"s", {0, 1, 2, 3, 4}, {1, 2, 0, kNan, 3}, {}}});
+  const std::string out =
+      line_chart(chart(false, true), {{"s", {0, 1, 2, 3, 4}, {1, 2, 0, kNan, 3}, {}}});
   EXPECT_EQ(count(out, "<polyline"), 2u);
   EXPECT_EQ(count(out, "<circle"), 3u);
 }
@@ -74,17 +85,19 @@ TEST(LineChart, KeyOnlyForSeveralSeries) {
 }
 
 TEST(ScatterChart, NumbersAreExplained) {
-  const std::string out = scatter_chart(chart(false, false), {"", {1, 2}, {3, 4}, {0.5, 0.5}}, {"one.cupel", "two.cupel"});
+  const std::string out = scatter_chart(chart(false, false), {"", {1, 2}, {3, 4}, {0.5, 0.5}},
+                                        {"one.cupel", "two.cupel"});
   EXPECT_EQ(count(out, "<b>2</b> two.cupel"), 1u);
   EXPECT_EQ(count(out, "<circle"), 2u);
   EXPECT_EQ(count(out, "<line class=\"s0\""), 2u);
 }
 
 TEST(Histogram, EveryFiniteValueIsInABin) {
-  const std::string out = log_histogram(chart(true, false), {0, 1e-30, 1, 1, 10, kNan}, 10);
-  // Two values below eight decades, two at 1, one at the top.
+  const std::string out = log_histogram(chart(true, false), {0, 1e-30, 0.01, 1, 1, 10, kNan}, 10);
+  // The first bin has its own value and two from below.
   EXPECT_EQ(count(out, "<rect"), 3u);
-  EXPECT_EQ(count(out, "<title>2</title>"), 2u);
+  EXPECT_EQ(count(out, "<title>3</title>"), 1u);
+  EXPECT_EQ(count(out, "<title>2</title>"), 1u);
   EXPECT_EQ(count(out, "<title>1</title>"), 1u);
 }
 

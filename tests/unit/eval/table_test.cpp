@@ -37,7 +37,8 @@ TEST(Table, Markdown) {
 TEST(Table, Html) {
   const Table t{{"<m>", "n"}, {{"a & b", "1"}}};
   EXPECT_EQ(t.html(),
-            "<div class=\"scroll\"><table><thead><tr><th>&lt;m&gt;</th><th class=\"n\">n</th></tr></thead>"
+            "<div class=\"scroll\"><table><thead><tr><th>&lt;m&gt;</th><th "
+            "class=\"n\">n</th></tr></thead>"
             "<tbody><tr><td>a &amp; b</td><td class=\"n\">1</td></tr></tbody></table></div>");
   EXPECT_TRUE(t.html("facts").starts_with("<div class=\"scroll facts\">"));
 }

@@ -275,6 +275,10 @@ TEST_F(CheckpointTest, TokenizerFilesAreMerged) {
   folder_.write("chat_template.jinja", "J");
   EXPECT_EQ(Json::parse(tokenizer_json_of(folder_.path()))["cupel"]["chat_template"], "J");
 
+  const auto bare = Json::parse(tokenizer_json_of(folder_.file("tokenizer.json")));
+  EXPECT_EQ(bare["cupel"]["bos"], nullptr);
+  EXPECT_EQ(bare["cupel"]["end_tokens"], Json({4}));
+
   folder_.write("tokenizer.json", "{");
   expect_error(Fault::data, "tokenizer.json", [&] { tokenizer_json_of(folder_.path()); });
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "base/file.h"
 #include "files_util.h"
 #include "format/architecture.h"
 
@@ -128,6 +129,20 @@ TEST(Config, WriteAndPatch) {
   EXPECT_EQ(patched["layer_types"].size(), 1u);
   EXPECT_FALSE(patched.contains("rope_scaling"));
   EXPECT_EQ(read(patched).intermediate, 80);
+}
+
+TEST(ConfigFixture, RealConfigs) {
+  for (const char* name : {"Llama-2-7b-hf", "Llama-2-13b-hf", "Llama-3.2-1B-Instruct",
+                           "Meta-Llama-3.1-8B", "Meta-Llama-3.1-70B", "SmolLM2-135M"}) {
+    const std::string path = test::shared_path(cat("data/configs/", name, ".json"));
+    if (path.empty()) GTEST_SKIP() << "data/configs/" << name << ".json is missing";
+    std::vector<std::string> notes;
+    const std::string text = read_text(path);
+    const ModelConfig c = config_from_json(text, &notes);
+    EXPECT_TRUE(notes.empty()) << name << ": " << notes.front();
+    EXPECT_EQ(Json::parse(config_to_json(c, text)).value("rope_scaling", Json()),
+              Json::parse(text).value("rope_scaling", Json()));
+  }
 }
 
 TEST(Architecture, NamesGoBothWays) {
