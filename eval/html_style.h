@@ -70,7 +70,7 @@ summary{cursor:pointer;font-weight:600}
 
 @media (max-width:40rem){main{padding:1.5rem 1rem 3rem}h1{font-size:1.4rem}.pair{grid-template-columns:1fr}
   th,td{padding-right:.9rem}
-  th:first-child,td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:7rem;max-width:9rem}}
+  th:first-child,td:first-child{white-space:normal;overflow-wrap:anywhere;min-width:8rem;max-width:10rem}}
 @media (max-width:30rem){svg text{font-size:15px}.tile b{font-size:1.4rem}}
 @page{margin:16mm}
 @media print{:root{color-scheme:light;--bg:#fff;--ink:#000;--soft:#444;--line:#bbb;--box:#fff;--warn:#8a4b00;

@@ -2,6 +2,7 @@
 // Copyright the Cupel authors
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "base/cat.h"
 #include "eval/html.h"
@@ -26,6 +27,17 @@ std::string with_error(double value, double error, int digits) {
 
 std::string file_name(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
+}
+
+/// File names where they tell the models apart, else paths.
+std::vector<std::string> labels_of(const std::vector<EvalResult>& results) {
+  std::vector<std::string> names, paths;
+  for (const EvalResult& r : results) {
+    names.push_back(file_name(r.model));
+    paths.push_back(r.model);
+  }
+  const bool distinct = std::set<std::string>(names.begin(), names.end()).size() == names.size();
+  return distinct ? names : paths;
 }
 
 std::string protocol_text(const PerplexityResult& p) {
@@ -130,10 +142,12 @@ Table models_table(const std::vector<EvalResult>& results) {
 
 Table text_measures(const std::vector<EvalResult>& results, std::size_t text) {
   Table t{{"model", "bits/weight", "perplexity", "\xC2\xB1", "KL", "\xC2\xB1", "same top-1"}, {}};
-  for (const EvalResult& r : results) {
+  const auto labels = labels_of(results);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const EvalResult& r = results[i];
     const TextMeasure* m = measure_at(r, text);
     const DivergenceResult* d = m && m->divergence ? &*m->divergence : nullptr;
-    t.rows.push_back({r.model, positive(r.bits_per_weight, 3),
+    t.rows.push_back({labels[i], positive(r.bits_per_weight, 3),
                       m ? fixed(m->perplexity.value, 4) : "-",
                       m ? fixed(m->perplexity.error, 4) : "-", d ? fixed(d->kl_mean, 6) : "-",
                       d ? fixed(d->kl_error, 6) : "-", d ? fixed(d->same_top1, 4) : "-"});
@@ -173,12 +187,14 @@ std::string results_section(const std::vector<EvalResult>& results) {
 std::string pareto_section(const std::vector<EvalResult>& results) {
   Series points;
   std::vector<std::string> labels;
-  for (const EvalResult& r : results) {
+  const auto names = labels_of(results);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const EvalResult& r = results[i];
     if (r.texts.empty() || !r.texts[0].divergence) continue;
     points.x.push_back(r.bits_per_weight);
     points.y.push_back(r.texts[0].divergence->kl_mean);
     points.error.push_back(r.texts[0].divergence->kl_error);
-    labels.push_back(file_name(r.model));
+    labels.push_back(names[i]);
   }
   if (labels.size() < 2) return "";
   ChartText text;
@@ -205,10 +221,11 @@ std::string divergence_section(const std::vector<EvalResult>& results) {
     models += any;
   }
   std::string out;
-  for (const EvalResult& r : results)
-    for (const TextMeasure& m : r.texts) {
+  const auto names = labels_of(results);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    for (const TextMeasure& m : results[i].texts) {
       if (!m.divergence) continue;
-      text.title = cat("KL of each token, ", models > 1 ? cat(file_name(r.model), ", ") : "",
+      text.title = cat("KL of each token, ", models > 1 ? cat(names[i], ", ") : "",
                        file_name(m.perplexity.file));
       text.note = kl_note(*m.divergence);
       out += log_histogram(text, m.divergence->kl, 48);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/cat.h"
 #include "base/error.h"
 #include "eval/html.h"
 
@@ -75,13 +76,13 @@ std::string Table::markdown() const {
   const auto right = right_aligned(*this);
   std::string out = "|", rule = "|";
   for (std::size_t c = 0; c < header.size(); ++c) {
-    out += " " + escaped_pipes(header[c]) + " |";
+    out += cat(" ", escaped_pipes(header[c]), " |");
     rule += right[c] ? " ---: |" : " --- |";
   }
-  out += "\n" + rule + "\n";
+  out += cat("\n", rule, "\n");
   for (const auto& row : rows) {
     out += "|";
-    for (const auto& cell : row) out += " " + escaped_pipes(cell) + " |";
+    for (const auto& cell : row) out += cat(" ", escaped_pipes(cell), " |");
     out += "\n";
   }
   return out;

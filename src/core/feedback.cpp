@@ -121,7 +121,8 @@ at::Tensor lower_factor(at::Tensor a, double smallest_pivot) {
   const auto [lower, info] = at::linalg_cholesky_ex(a);
   const bool works = info.item<int>() == 0 && at::isfinite(lower).all().item<bool>() &&
                      lower.diagonal().min().item<double>() >= std::sqrt(smallest_pivot);
-  return works ? lower.cpu() : at::Tensor();
+  // On a device the factor comes column by column; it is read row by row.
+  return works ? lower.cpu().contiguous() : at::Tensor();
 }
 
 /// F and D from the reversed lower factor: R = F (block diagonal of R), D = R_kk R_kk^T for R read

@@ -91,7 +91,7 @@ format::InputTransform make_transform(const Choice& choice, std::string_view gro
   t.signs.resize(static_cast<std::size_t>(inputs));
   for (int8_t& sign : t.signs) sign = (coin.next_u32() >> 31) != 0 ? int8_t{-1} : int8_t{1};
   // The checksum keeps the ids of different signs apart, should a model ever hold two of one group.
-  t.id = cat(group, "/hadamard", t.hadamard, "-", crc32c(std::as_bytes(std::span(t.signs))));
+  t.id = cat(group, ".hadamard", t.hadamard, "-", crc32c(std::as_bytes(std::span(t.signs))));
   return t;
 }
 

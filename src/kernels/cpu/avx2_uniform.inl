@@ -51,7 +51,8 @@ struct Words {
   }
 
   template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x, int64_t chunk) {
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x,
+                                                   int64_t chunk) {
     repeat<8>([&]<int quad>() __attribute__((always_inline)) {
       const Line line = codes_of<bits, quad>(codes);
       Ints even[2], odd[2];
@@ -93,7 +94,8 @@ struct Bytes {
   }
 
   template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x, int64_t chunk) {
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x,
+                                                   int64_t chunk) {
     Ints pairs[rows][2];
     repeat<8>([&]<int quad>() __attribute__((always_inline)) {
       const Line line = codes_of<bits, quad>(codes);

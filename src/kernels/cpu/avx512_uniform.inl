@@ -33,7 +33,8 @@ struct Dots {
   }
 
   template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x, int64_t chunk) {
+  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x,
+                                                   int64_t chunk) {
     // A single row would wait for the latency of its own sums: its odd quads go to sums of their own.
     Sums odd = {splat_int(0), splat_int(0)};
     repeat<8>([&]<int quad>() __attribute__((always_inline)) {

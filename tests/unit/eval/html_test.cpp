@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/cat.h"
+
 namespace cupel::eval {
 namespace {
 
@@ -24,12 +26,12 @@ TEST(EscapeHtml, InvalidUtf8IsReplaced) {
             "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80");
   EXPECT_EQ(escape_html("a\xFF"
                         "b"),
-            "a" + bad + "b");
+            cat("a", bad, "b"));
   EXPECT_EQ(escape_html("\xE2\x82"), bad + bad);
   EXPECT_EQ(escape_html("\xC0\xAF"), bad + bad);                      // overlong
   EXPECT_EQ(escape_html("\xED\xA0\x80"), bad + bad + bad);            // surrogate
   EXPECT_EQ(escape_html("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // beyond Unicode
-  EXPECT_EQ(escape_html("\xE2<"), bad + "&lt;");
+  EXPECT_EQ(escape_html("\xE2<"), cat(bad, "&lt;"));
 }
 
 TEST(HtmlPage, LoadsNothing) {
