@@ -112,7 +112,8 @@ void check(Prepared& p, const Case& c) {
     for (int64_t o = 0; o < 16; ++o) {
       double sum = 0, magnitude = 0;
       for (int64_t i = 0; i < kCols; ++i) {
-        const double in = p.linear.form.quantized ? p.quantized->value(r, i) : p.x[static_cast<std::size_t>(r * kCols + i)];
+        const double plain = p.x[static_cast<std::size_t>(r * kCols + i)];
+        const double in = p.linear.form.quantized ? p.quantized->value(r, i) : plain;
         const double term = in * w[static_cast<std::size_t>(o * kCols + i)];
         sum += term;
         magnitude += std::abs(term);

@@ -7,7 +7,7 @@ Every cell is one `cupel run`: calibration on data/calibration.txt, artifact, ev
 original on data/heldout.txt (GPTQ protocol, blocks of 1024). Embedding and head stay bf16, so that the column "matrices"
 is what the methods differ in. Finished cells are kept and not run again.
 """
-import argparse, datetime, json, os, pathlib, subprocess, sys
+import argparse, concurrent.futures, datetime, json, os, pathlib, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BIN = pathlib.Path(os.environ.get("CUPEL_BIN", ROOT / "build/release/bin"))
@@ -31,7 +31,7 @@ def cell(options, method, bits, group):
         out.mkdir(parents=True, exist_ok=True)
         path = options.out / f"{method}-{bits}-g{group}.yaml"
         path.write_text(recipe(options.model, method, bits, group, False))
-        command = [str(BIN / "cupel"), "run", str(path), "--out", str(out), "--device", options.device, "-q"]
+        command = [str(BIN / "cupel"), "run", str(path), "--out", str(out), "--device", options.device, "--threads", str(options.threads), "-q"]
         if (out / "manifest.json").exists():
             command.append("--resume")
         print(" ".join(command), file=sys.stderr, flush=True)
@@ -54,17 +54,19 @@ def main():
     a.add_argument("--device", default="auto")
     a.add_argument("--out", type=pathlib.Path, default=ROOT / "runs/sweep")
     a.add_argument("--model", default=None)
+    a.add_argument("--jobs", type=int, default=1, help="cells at a time")
+    a.add_argument("--threads", type=int, default=0, help="threads a cell (0: all)")
     a.add_argument("--no-docs", action="store_true")
     options = a.parse_args()
     options.model = options.model or subprocess.run([ROOT / "scripts/fetch-model"], check=True, capture_output=True, text=True).stdout.strip()
-    lines, machine, before = [], "", None
-    for bits in map(int, options.bits.split(",")):
-        for group in (64, 128) if bits in (3, 4) else (64,):
-            rtn = cell(options, "rtn", bits, group)
-            before = rtn["before"]
-            for method in METHODS:
-                lines.append(row(method, bits, group, cell(options, method, bits, group), rtn))
-    manifest = json.loads((options.out / "rtn-4-g64/manifest.json").read_text()) if (options.out / "rtn-4-g64/manifest.json").exists() else {}
+    grid = [(bits, group) for bits in map(int, options.bits.split(",")) for group in ((64, 128) if bits in (3, 4) else (64,))]
+    options.out.mkdir(parents=True, exist_ok=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        cells = {(m, *g): pool.submit(cell, options, m, *g) for g in grid for m in METHODS}
+        done = {key: future.result() for key, future in cells.items()}
+    lines = [row(m, *g, done[(m, *g)], done[("rtn", *g)]) for g in grid for m in METHODS]
+    before = done[("rtn", *grid[0])]["before"]
+    manifest = json.loads((options.out / f"rtn-{grid[0][0]}-g{grid[0][1]}/manifest.json").read_text())
     p = before["perplexity"][0]
     text = (f"Command: `bench/sweep.py --bits {options.bits} --device {options.device}`, {datetime.date.today()}, {manifest.get('machine', '')}"
             f"{', calibration on a GPU' if options.device.startswith('cuda') else ''}. Model: SmolLM2-135M-Instruct, weights rounded to bf16; own "

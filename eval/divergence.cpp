@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "eval/softmax.h"
 
 namespace cupel::eval {
 
@@ -23,11 +24,10 @@ double quantile(const std::vector<double>& sorted, double q) {
 }  // namespace
 
 double log_sum_exp(std::span<const float> logits) {
+  thread_local std::vector<float> terms;
+  terms.resize(logits.size());
   const float largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float x : logits)
-    sum += std::exp(static_cast<double>(x) - static_cast<double>(largest));
-  return static_cast<double>(largest) + std::log(sum);
+  return static_cast<double>(largest) + std::log(exp_shifted(logits, largest, terms));
 }
 
 text::Token argmax(std::span<const float> logits) {
@@ -39,15 +39,17 @@ void DivergenceMeter::add(std::span<const float> reference, std::span<const floa
   CUPEL_CHECK(reference.size() == model.size(), user,
               "the models' vocabularies differ: ", reference.size(), " and ", model.size(),
               " logits; divergence needs the same tokenizer");
-  const double lse_p = log_sum_exp(reference), lse_q = log_sum_exp(model);
-  double forward = 0, reverse = 0;
-  for (std::size_t i = 0; i < reference.size(); ++i) {
-    const double log_p = static_cast<double>(reference[i]) - lse_p,
-                 log_q = static_cast<double>(model[i]) - lse_q;
-    const double difference = log_p - log_q;
-    forward += std::exp(log_p) * difference;
-    reverse -= std::exp(log_q) * difference;
-  }
+  p_.resize(reference.size());
+  q_.resize(model.size());
+  const float top_p = *std::max_element(reference.begin(), reference.end());
+  const float top_q = *std::max_element(model.begin(), model.end());
+  const double mass_p = exp_shifted(reference, top_p, p_), mass_q = exp_shifted(model, top_q, q_);
+  const double lse_p = static_cast<double>(top_p) + std::log(mass_p);
+  const double lse_q = static_cast<double>(top_q) + std::log(mass_q);
+  // log p - log q is the difference of the logits, less that of the two sums, at every token.
+  const CrossSums sums = cross_sums(p_, q_, reference, model);
+  const double forward = sums.under_p / mass_p - (lse_p - lse_q);
+  const double reverse = (lse_p - lse_q) - sums.under_q / mass_q;
   CUPEL_CHECK(std::isfinite(forward) && std::isfinite(reverse), data, "the divergence at position ",
               kl_.size(), " is not finite");
   kl_.push_back(std::max(forward, 0.0));

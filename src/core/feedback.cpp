@@ -255,6 +255,7 @@ void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& s
       out.encode_on_device(p, w_io.slice(0, p, std::min(n, p + shape.tile)), nullptr);
     return;
   }
+  const at::Tensor feedback_pp = factor->feedback_pp.to(w_io.device());
   const at::Tensor original_po = w_io.index_select(0, at::tensor(factor->inputs).to(w_io.device()));
   at::Tensor target_po = original_po.clone(),
              residual_po = at::zeros({shape.block, w_io.size(1)}, w_io.options());
@@ -262,7 +263,7 @@ void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& s
                         const at::Tensor& residual) {
     if (begin < end)
       target_po.slice(0, begin, end)
-          .addmm_(factor->feedback_pp.slice(0, from, until).slice(1, begin, end).t(), residual);
+          .addmm_(feedback_pp.slice(0, from, until).slice(1, begin, end).t(), residual);
   };
   for (int64_t begin = 0; begin < n; begin += shape.block) {
     const int64_t end = std::min(n, begin + shape.block);
@@ -310,7 +311,6 @@ Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_co
         lower_factor(reversed(moment, factor.inputs, factor.damp), kSmallestPivot * moment.mean);
     if (!lower.defined()) continue;
     unfold(lower, tile_cols, factor);
-    factor.feedback_pp = factor.feedback_pp.to(h_ii.device());
     return factor;
   }
   return without(
@@ -319,9 +319,10 @@ Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_co
 
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
                           const Factor* factor, FeedbackBlock block) {
-  if (!w_oi.device().is_cpu()) return encode_in_tensor_ops(code, w_oi, metric, factor, block);
   const c10::NoGradGuard no_grad;
-  const at::Tensor w = w_oi.to(at::kFloat).contiguous();
+  // On the host, wherever the model is: a column at a time is work for caches, not for launches of
+  // a GPU.
+  const at::Tensor w = w_oi.to(at::kCPU, at::kFloat).contiguous();
   const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
   encode_rows(w, factor, shape_of(code, w, block), code.tile().rows, *encoding);
   return encoding->finish();

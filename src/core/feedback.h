@@ -30,8 +30,7 @@ struct FeedbackOptions {
 /// a code's width.
 struct Factor {
   std::vector<int64_t> inputs;  ///< the input at each position
-  at::Tensor feedback_pp;  ///< F, float32 on the device: row p is what the residual of p adds to
-                           ///< later targets
+  at::Tensor feedback_pp;  ///< F, float32 on the host: what the residual of p adds to later targets
   std::vector<double> metric;  ///< D, tile after tile, [d, d] each (the last may be smaller)
   double damp = 0;             ///< the share that worked
   int64_t dead = 0;            ///< inputs that were always zero
@@ -51,12 +50,11 @@ struct FeedbackBlock {
   int inputs = 128;
 };
 
-/// Rounds w_oi with the code, on its device; errors of earlier inputs are fed into later ones. No
+/// Rounds w_oi with the code, on the host; errors of earlier inputs are fed into later ones. No
 /// factor: plain rounding.
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
                           const Factor* factor, FeedbackBlock block = {});
-/// The same in tensor operations alone, for devices: what encode() does with a w that is not on the
-/// host.
+/// The same in tensor operations on the device of w, for codes whose encoders are worth a device.
 format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi,
                                         const Metric& metric, const Factor* factor,
                                         FeedbackBlock block = {});

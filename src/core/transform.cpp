@@ -2,10 +2,10 @@
 // Copyright the Cupel authors
 //
 // Idea: random signs, then blocks of the Hadamard matrix: outliers spread over their block.
-// Formula: T = H_b S, W' = W S H_b, H' = T H T^T; H_b orthonormal and its own inverse, S =
-// diag(+-1). Source: "QuIP#: Even Better LLM Quantization with Hadamard Incoherence and Lattice
-// Codebooks". Cost: log2(b) additions per weight, 2 log2(b) per entry of H. Differs: on the input
-// side only, in blocks: any width with a power of two in it will do.
+// Formula: T = H_b S, W' = W S H_b, H' = T H T^T; H_b its own inverse, S = diag(+-1).
+// Source: "QuIP#: Even Better LLM Quantization with Hadamard Incoherence and Lattice Codebooks".
+// Cost: log2(b) additions per weight, 2 log2(b) per entry of H.
+// Differs: on the input side only, in blocks: any width with a power of two in it will do.
 #include "core/transform.h"
 
 #include <ATen/TensorOperators.h>

@@ -89,11 +89,12 @@ void AddedTokens::split(std::string_view text, bool normalized, bool special_too
     at = span.end;  // a match that is turned down is passed over whole: shorter ones are not tried
     const AddedToken& token = *get(id);
     if ((token.special && !special_too) || !fits(token, text, span)) continue;
-    if (token.lstrip) span.start = skip_space_left(text, span.start, done);
+    if (token.lstrip) span.start = std::max(done, skip_space_left(text, span.start, done));
     if (token.rstrip) span.end = skip_space_right(text, span.end);
     if (done < span.start) sink(text.substr(done, span.start - done), done, -1);
-    sink(text.substr(span.start, span.end - span.start), span.start, id);
-    done = span.end;
+    // Nothing is left of a token of white space that its neighbour has swallowed.
+    if (span.start < span.end) sink(text.substr(span.start, span.end - span.start), span.start, id);
+    done = std::max(done, span.end);
   }
   if (done < text.size()) sink(text.substr(done), done, -1);
 }

@@ -124,7 +124,19 @@ bool is_word(char32_t c) {
 bool is_combining_mark(char32_t c) { return category(c).major == 'M'; }
 
 char32_t upper(char32_t c) { return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))); }
-char32_t lower(char32_t c) { return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))); }
+
+char32_t lower(char32_t c) {
+  switch (c) {  // capitals that Unicode 16 added
+    case 0x1C89: return 0x1C8A;
+    case 0xA7CB: return 0x264;
+    case 0xA7CC: return 0xA7CD;
+    case 0xA7DA: return 0xA7DB;
+    case 0xA7DC: return 0x19B;
+    default: break;
+  }
+  if (c >= 0x10D50 && c <= 0x10D65) return c + 0x20;
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
+}
 
 void append_lower(std::string& out, char32_t c) {
   if (c == 0x130)

@@ -28,7 +28,7 @@ CASES = [  # name, recipe, texts that the message must hold
     ("bool by word", HEAD + "steps:\n  - quant.rtn: {layout: {uniform: {symmetric: yes}}}\n", ["'symmetric' must be true or false, not 'yes'"]),
     ("unknown layout", HEAD + "steps:\n  - quant.rtn: {layout: {unifrom: {bits: 4}}}\n", ["unifrom", "did you mean 'uniform'"]),
     ("unknown parameter", HEAD + "steps:\n  - quant.gptq: {dampening: 0.1}\n", ["unknown parameter 'dampening'", "did you mean 'damp'"]),
-    ("repeated parameter", HEAD + "steps:\n  - quant.gptq: {damp: 0.1, damp: 0.2}\n", ["damp", "twice"]),
+    ("repeated parameter", HEAD + "steps:\n  - quant.gptq: {damp: 0.1, damp: 0.2}\n", ["repeated key 'damp'"]),
     ("bad enum", HEAD + "steps:\n  - quant.gptq: {order: act}\n", ["'order' must be one of", "activation"]),
     ("unknown export", HEAD + "export:\n  - artefact: {}\n", ["artefact", "did you mean 'artifact'"]),
     ("bad against", HEAD + "evaluate: {against: teacher}\n", ["against must be original or none"]),

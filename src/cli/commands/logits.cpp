@@ -10,6 +10,8 @@ namespace cupel::cli {
 int logits_command(const CommonOptions& common, const LogitsCommand& command) {
   const auto model = open_runtime(common, command.runtime);
   const auto ids = parse_ids(command.ids);
+  for (const text::Token id : ids)
+    CUPEL_CHECK(id >= 0 && id < model->config().vocab, user, "--ids: ", id, " is outside the vocabulary of ", model->config().vocab);
   runtime::Session session(model, session_options(common, command.runtime));
   nlohmann::json rows = nlohmann::json::array();
   session.score(ids, command.last ? static_cast<int64_t>(ids.size()) - 1 : 0, [&](const text::LogitRows& piece) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: a scalar grid per group; clipping its range trades a few large errors for many smaller
-// ones. Formula: min over p in (0.2, 1] of sum_i h_i (w_i - s k_i)^2, k = clamp(round(w / s)), s =
-// fp16(p s_1). Source: "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
-// Transformers" (--mse). Cost: one pass over the weight, 100 for the search. Differs: squared error
-// in the metric instead of a p-norm of 2.4; scales are rounded, then judged.
+// Idea: a scalar grid per group; clipping its range trades few large errors for many small ones.
+// Formula: min over p in (0.2, 1] of sum_i h_i (w_i - s k_i)^2, k = clamp(round(w / s)), s ~ p.
+// Source: "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers".
+// Cost: one pass over the weight, 100 for the search.
+// Differs: squared error in the metric, not a p-norm of 2.4; scales are rounded, then judged.
 //
 // Axes: o outputs, i inputs, g groups of inputs.
 #include "core/codes/uniform_code.h"

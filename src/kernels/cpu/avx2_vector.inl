@@ -22,7 +22,7 @@ inline Vec fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
 inline Vec larger(Vec a, Vec b) { return _mm256_max_ps(a, b); }
 inline Vec smaller(Vec a, Vec b) { return _mm256_min_ps(a, b); }
 
-/// All ones in the first n lanes, 0 <= n <= 8.
+/// All ones in the first n lanes, none for n <= 0.
 inline Ints first_lanes(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
@@ -48,8 +48,8 @@ inline Ints bits_of(Vec a) { return _mm256_castps_si256(a); }
 inline Vec from_bits(Ints a) { return _mm256_castsi256_ps(a); }
 inline Ints and_ints(Ints a, Ints b) { return _mm256_and_si256(a, b); }
 inline Ints add_ints(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
-/// a + b at this place of the program: GCC would gather the additions of a long sum behind all of its terms and run out of
-/// registers.
+/// a + b at this place of the program: GCC would gather the additions of a long sum behind all of its terms and run out
+/// of registers.
 inline Ints add_ints_here(Ints a, Ints b) {
   a = add_ints(a, b);
   __asm__("" : "+x"(a));

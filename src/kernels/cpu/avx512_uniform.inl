@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// The form of AVX-512 VNNI: one instruction multiplies the 64 codes of a quad with 4 broadcast inputs and adds to int32,
-// without saturation and for any code.
+// The form of AVX-512 VNNI: one instruction multiplies the 64 codes of a quad with 4 broadcast inputs and adds to
+// int32, without saturation and for any code.
 
 namespace cupel::kernels {
 namespace {

@@ -2,8 +2,8 @@
 // Copyright the Cupel authors
 //
 // e^x within 1 ulp for every float32, subnormal results included; infinity above 88.73, NaN stays NaN.
-// x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder 5e-9), then a multiplication by 2^n in
-// two steps, so that neither leaves the range of exponents.
+// x = n ln 2 + r with |r| <= ln 2 / 2, the Taylor series of e^r to r^7 (remainder 5e-9), then a multiplication by 2^n
+// in two steps, so that neither leaves the range of exponents.
 
 namespace cupel::kernels {
 namespace {

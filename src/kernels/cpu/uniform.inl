@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Packed uniform matrices: the canonical sum of cpu.h over Ints. A line is 64 bytes, 16 outputs x 4 codes; a quad is the
-// line of codes of 4 successive inputs, 8 quads make a chunk. A few rows of x take the codes straight from their packed
-// lines; more rows share a panel, one stripe of 1024 inputs unpacked to bytes (16 KiB, in the first-level cache).
+// Packed uniform matrices: the canonical sum of cpu.h over Ints. A line is 64 bytes, 16 outputs x 4 codes; a quad is
+// the line of codes of 4 successive inputs, 8 quads make a chunk. A few rows of x take the codes straight from their
+// packed lines; more rows share a panel, one stripe of 1024 inputs unpacked to bytes (16 KiB, in the first-level cache).
 //
 // A level brings its forms, the ways to multiply codes with a chunk of x for several rows:
 //   Buffer, prepare(), rows()  what the form makes of the input once for all stripes, and where rows of it begin
@@ -195,8 +195,8 @@ void direct_rows(const Job& job, int64_t stripe, const uint8_t* codes, const Par
   if constexpr (rows > 1) direct_rows<Form, bits, rows - 1>(job, stripe, codes, part, buffer);
 }
 
-/// Parts outermost, so that the prepared rows of x stay in the caches for all stripes. With few rows a part is as wide as
-/// the buffer allows, because then the weights come from memory, best in one stream.
+/// Parts outermost, so that the prepared rows of x stay in the caches for all stripes. With few rows a part is as wide
+/// as the buffer allows, because then the weights come from memory, best in one stream.
 template <class Form, int bits>
 void multiply(const Job& job) {
   alignas(64) typename Form::Buffer buffer;
@@ -230,6 +230,7 @@ void multiply_form(const Job& job);
 
 void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy, int64_t stripe_begin,
              int64_t stripe_end) {
+  if (x.m == 0) return;
   const Job job{.w = w,
                 .x = x,
                 .y = y,

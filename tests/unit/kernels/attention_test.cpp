@@ -43,7 +43,8 @@ struct Problem {
   }
   std::vector<float> run(ElementType type, Isa isa) const {
     std::vector<float> out(q.size(), NAN);
-    cpu_kernels(isa).attention(q.data(), view(type), shape.count, shape.heads, shape.scale(), out.data(), 0, shape.heads);
+    cpu_kernels(isa).attention(q.data(), view(type), shape.count, shape.heads, shape.scale(), out.data(), 0,
+                               shape.heads);
     return out;
   }
 };

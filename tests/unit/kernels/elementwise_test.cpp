@@ -103,13 +103,14 @@ TEST(Elementwise, TransformIsTheDefinitionBitForBit) {
 TEST(Elementwise, ToF16IsTheDefinition) {
   auto x = normals(1003, "x", 100.0);
   const float infinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> edges = {0.0F, -0.0F, 65504.0F, 65519.9F, 65520.0F, -1e9F, infinity, -infinity, 6e-8F, 2.9e-8F,
-                                    6.1e-5F, 1.00048828125F, 1.00146484375F};
+  const std::vector<float> edges = {0.0F,      -0.0F, 65504.0F, 65519.9F, 65520.0F,       -1e9F,         infinity,
+                                    -infinity, 6e-8F, 2.9e-8F,  6.1e-5F,  1.00048828125F, 1.00146484375F};
   x.insert(x.end(), edges.begin(), edges.end());
   for (const Isa isa : available_isas()) {
     std::vector<uint16_t> out(x.size());
     cpu_kernels(isa).to_f16(x.data(), out.data(), static_cast<int64_t>(x.size()));
-    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], format::f32_to_f16(x[i])) << isa_name(isa) << ' ' << x[i];
+    for (std::size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(out[i], format::f32_to_f16(x[i])) << isa_name(isa) << ' ' << x[i];
     const float nan = NAN;
     cpu_kernels(isa).to_f16(&nan, out.data(), 1);
     EXPECT_TRUE(std::isnan(format::f16_to_f32(out[0])));
