@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Speed of the linear kernels on matrices larger than any cache. Each case is compared with the unpacked matrix before
-// it is timed. GB/s are bytes of packed weights; the probe is what plain reading reaches on this machine, the limit of
-// one row. Gw/s are weights times rows of x. The fastest repetition is the one to quote on a busy machine:
+// Speed of the linear kernels on matrices larger than any cache. Each case is compared with the
+// unpacked matrix before it is timed. GB/s are bytes of packed weights; the probe is what plain
+// reading reaches on this machine, the limit of one row. Gw/s are weights times rows of x. The
+// fastest repetition is the one to quote on a busy machine:
 //   linear_bench --benchmark_repetitions=9 --benchmark_filter='avx2/4bit'
 #include <benchmark/benchmark.h>
 
@@ -28,23 +29,27 @@ namespace {
 constexpr int64_t kRows = 49152, kCols = 4096;
 
 /// A matrix whose planes hold random bits: every code is valid, and nothing has to be packed.
-PackedTensor random_planes(std::shared_ptr<const format::Layout> layout, int64_t rows, int64_t cols) {
+PackedTensor random_planes(std::shared_ptr<const format::Layout> layout, int64_t rows,
+                           int64_t cols) {
   PackedTensor out;
   out.tensor = {.name = "w", .layout = layout, .rows = rows, .cols = cols};
   Rng rng(3, layout->description());
   for (const auto& spec : layout->plane_specs(rows, cols)) {
     std::size_t count = 1;
     for (const int64_t n : spec.shape) count *= static_cast<std::size_t>(n);
-    format::Array array{spec.type, spec.shape, std::vector<std::byte>(format::stored_bytes(spec.type, count))};
+    format::Array array{spec.type, spec.shape,
+                        std::vector<std::byte>(format::stored_bytes(spec.type, count))};
     // Sixteen-bit planes hold f16 numbers between 2^-7 and 2^-6, or pairs of them in f32 planes.
     auto* words = reinterpret_cast<uint32_t*>(array.bytes.data());
     for (std::size_t i = 0; i < array.bytes.size() / 4; ++i) words[i] = rng.next_u32();
     if (spec.type != format::ElementType::u8)
-      for (std::size_t i = 0; i < array.bytes.size() / 4; ++i) words[i] = (words[i] & 0x03ff03ffU) | 0x20002000U;
+      for (std::size_t i = 0; i < array.bytes.size() / 4; ++i)
+        words[i] = (words[i] & 0x03ff03ffU) | 0x20002000U;
     out.tensor.bytes += static_cast<int64_t>(array.bytes.size());
     out.planes.emplace(spec.name, std::move(array));
   }
-  for (const auto& [name, array] : out.planes) out.tensor.planes[name] = {array.type, array.shape, array.bytes};
+  for (const auto& [name, array] : out.planes)
+    out.tensor.planes[name] = {array.type, array.shape, array.bytes};
   return out;
 }
 
@@ -120,16 +125,19 @@ void check(Prepared& p, const Case& c) {
       }
       const double y = p.y[static_cast<std::size_t>(r * p.linear.rows + o)];
       if (std::abs(y - sum) <= 1e-5 * magnitude) continue;
-      std::fprintf(stderr, "%s: output %d is %g, expected %g\n", c.name().c_str(), static_cast<int>(o), y, sum);
+      std::fprintf(stderr, "%s: output %d is %g, expected %g\n", c.name().c_str(),
+                   static_cast<int>(o), y, sum);
       std::exit(1);
     }
 }
 
 void run_case(benchmark::State& state, const Case& c) {
-  static std::unique_ptr<Prepared> prepared;   // shared by the threads of a case
+  static std::unique_ptr<Prepared> prepared;  // shared by the threads of a case
   // One row needs weights that no cache holds; with more rows the arithmetic decides.
   if (state.thread_index() == 0) {
-    prepared = std::make_unique<Prepared>(c, c.isa == Isa::scalar ? kRows / 32 : c.m == 1 ? kRows : kRows / 8);
+    prepared = std::make_unique<Prepared>(c, c.isa == Isa::scalar ? kRows / 32
+                                             : c.m == 1           ? kRows
+                                                                  : kRows / 8);
     check(*prepared, c);
   }
   int64_t units = 0, begin = 0, end = 0;
@@ -144,8 +152,10 @@ void run_case(benchmark::State& state, const Case& c) {
   const double share = static_cast<double>(end - begin) / static_cast<double>(units);
   const double times = static_cast<double>(state.iterations()) * share * 1e-9;
   const Linear& linear = prepared->linear;
-  state.counters["GB/s"] = {times * static_cast<double>(prepared->packed.tensor.bytes), benchmark::Counter::kIsRate};
-  state.counters["Gw/s"] = {times * static_cast<double>(linear.rows * linear.cols * c.m), benchmark::Counter::kIsRate};
+  state.counters["GB/s"] = {times * static_cast<double>(prepared->packed.tensor.bytes),
+                            benchmark::Counter::kIsRate};
+  state.counters["Gw/s"] = {times * static_cast<double>(linear.rows * linear.cols * c.m),
+                            benchmark::Counter::kIsRate};
 }
 
 void probe(benchmark::State& state) {
@@ -164,22 +174,29 @@ void probe(benchmark::State& state) {
     for (const uint64_t sum : sums) total += sum;
     benchmark::DoNotOptimize(total);
   }
-  state.counters["GB/s"] = {static_cast<double>(state.iterations()) * static_cast<double>(count) * 8e-9,
-                            benchmark::Counter::kIsRate};
+  state.counters["GB/s"] = {
+      static_cast<double>(state.iterations()) * static_cast<double>(count) * 8e-9,
+      benchmark::Counter::kIsRate};
 }
 
-double fastest(const std::vector<double>& values) { return *std::ranges::max_element(values); }
+double fastest(const std::vector<double>& values) {
+  return *std::ranges::max_element(values);
+}
 
 benchmark::internal::Benchmark* in_all_threads(benchmark::internal::Benchmark* bench) {
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  bench->UseRealTime()->Unit(benchmark::kMillisecond)->ComputeStatistics("max", fastest)->Threads(1);
+  bench->UseRealTime()
+      ->Unit(benchmark::kMillisecond)
+      ->ComputeStatistics("max", fastest)
+      ->Threads(1);
   return threads > 1 ? bench->Threads(threads) : bench;
 }
 
 void register_all() {
   using format::ElementType;
   std::vector<std::pair<std::string, std::shared_ptr<const format::Layout>>> layouts;
-  for (int bits = 2; bits <= 8; ++bits) layouts.emplace_back(cat(bits, "bit-g64"), uniform_layout(bits, 64, false));
+  for (int bits = 2; bits <= 8; ++bits)
+    layouts.emplace_back(cat(bits, "bit-g64"), uniform_layout(bits, 64, false));
   layouts.emplace_back("4bit-g128-sym", uniform_layout(4, 128, true));
   layouts.emplace_back("f16", dense_layout(ElementType::f16));
   layouts.emplace_back("bf16", dense_layout(ElementType::bf16));

@@ -12,13 +12,14 @@
 
 namespace cupel::distill {
 
-/// Distance between the student's and the teacher's next-token distribution, q and p, per state. 0 with a zero gradient
-/// exactly when they are equal. Differentiable in the student's logits.
+/// Distance between the student's and the teacher's next-token distribution, q and p, per state. 0
+/// with a zero gradient exactly when they are equal. Differentiable in the student's logits.
 class Divergence {
  public:
   virtual ~Divergence() = default;
   /// Logits [r, v] of equal width to [r]; half types are computed in float32.
-  virtual at::Tensor operator()(const at::Tensor& student_rv, const at::Tensor& teacher_rv) const = 0;
+  virtual at::Tensor operator()(const at::Tensor& student_rv,
+                                const at::Tensor& teacher_rv) const = 0;
 };
 
 /// forward-kl, reverse-kl, js: what a recipe's `divergence` may name.
@@ -47,8 +48,9 @@ class ReverseKl : public Divergence {
   at::Tensor operator()(const at::Tensor& student_rv, const at::Tensor& teacher_rv) const override;
 };
 
-/// beta KL(p || m) + (1 - beta) KL(q || m) with m = beta p + (1 - beta) q, 0 < beta < 1. Normalised: divided by
-/// beta (1 - beta), which goes to forward KL at 0 and to reverse KL at 1; plain, it vanishes at both ends.
+/// beta KL(p || m) + (1 - beta) KL(q || m) with m = beta p + (1 - beta) q, 0 < beta < 1.
+/// Normalised: divided by beta (1 - beta), which goes to forward KL at 0 and to reverse KL at 1;
+/// plain, it vanishes at both ends.
 class JensenShannon : public Divergence {
  public:
   explicit JensenShannon(const JsParams& params) : params_(params) {}

@@ -12,7 +12,8 @@ void register_train_methods(Registry<core::train::Trainable>& registry) {
 }
 
 void register_distill_methods(Registry<core::train::Trainable>& registry) {
-  registry.add<Opd>("opd", "on-policy distillation: the student writes, the teacher corrects every token");
+  registry.add<Opd>("opd",
+                    "on-policy distillation: the student writes, the teacher corrects every token");
 }
 
 }  // namespace cupel::distill

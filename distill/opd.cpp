@@ -2,11 +2,12 @@
 // Copyright the Cupel authors
 //
 // On-policy distillation.
-// Idea: the student writes, and at every state that it reaches the teacher's whole distribution is the target.
-// Formula: (1 / N) sum over generated positions of D(q, p), N over the whole batch; D is reverse KL, forward KL or JS.
-// Source: Agarwal et al., "On-policy distillation of language models" (GKD); Gu et al., "MiniLLM" (reverse KL).
-// Cost: per step one rollout, one teacher forward, one student forward and backward; logits of kHeadRows at a time.
-// Ours differs: the full vocabulary instead of the sampled token; no gradient flows through sampling.
+// Idea: the student writes, and at every state that it reaches the teacher's whole distribution is
+// the target. Formula: (1 / N) sum over generated positions of D(q, p), N over the whole batch; D
+// is reverse KL, forward KL or JS. Source: Agarwal et al., "On-policy distillation of language
+// models" (GKD); Gu et al., "MiniLLM" (reverse KL). Cost: per step one rollout, one teacher
+// forward, one student forward and backward; logits of kHeadRows at a time. Ours differs: the full
+// vocabulary instead of the sampled token; no gradient flows through sampling.
 #include "distill/opd.h"
 
 #include <ATen/TensorOperators.h>
@@ -34,11 +35,15 @@ at::Tensor hidden_rows(core::Model& model, const at::Tensor& ids_nt, const at::T
 }
 
 Rollout part_of(const Rollout& rollout, int64_t begin, int64_t end) {
-  const auto cut = [&](const std::vector<int64_t>& v) { return std::vector(v.begin() + begin, v.begin() + end); };
-  return {rollout.ids_nt.slice(0, begin, end), cut(rollout.prompt), cut(rollout.length), cut(rollout.domain)};
+  const auto cut = [&](const std::vector<int64_t>& v) {
+    return std::vector(v.begin() + begin, v.begin() + end);
+  };
+  return {rollout.ids_nt.slice(0, begin, end), cut(rollout.prompt), cut(rollout.length),
+          cut(rollout.domain)};
 }
 
-/// Weight of each position, [n, t]: the product of all weightings, times that of the sequence's domain.
+/// Weight of each position, [n, t]: the product of all weightings, times that of the sequence's
+/// domain.
 at::Tensor weights_of(const Objective& objective, const Rollout& rollout) {
   at::Tensor w_nt;
   for (const TokenWeighting* weighting : objective.tokens) {
@@ -52,7 +57,9 @@ at::Tensor weights_of(const Objective& objective, const Rollout& rollout) {
 }
 
 /// Columns that both models have; the rest is padding of one of the two.
-int64_t common_vocab(const at::Tensor& a_rv, const at::Tensor& b_rv) { return std::min(a_rv.size(1), b_rv.size(1)); }
+int64_t common_vocab(const at::Tensor& a_rv, const at::Tensor& b_rv) {
+  return std::min(a_rv.size(1), b_rv.size(1));
+}
 
 /// Norms are vectors; everything else is a matrix.
 std::set<std::string> all_but_norms(core::Model& model) {
@@ -74,8 +81,8 @@ at::Tensor ModelTeacher::logits_rv(int64_t first, int64_t count) {
   return model_.logits(x_rh_.slice(0, first, first + count));
 }
 
-StepResult distill_gradients(const Objective& objective, core::Model& student, const Rollout& rollout,
-                             int64_t micro_batch) {
+StepResult distill_gradients(const Objective& objective, core::Model& student,
+                             const Rollout& rollout, int64_t micro_batch) {
   const at::Tensor w_nt = weights_of(objective, rollout);
   const double denominator = w_nt.sum(at::kDouble).item<double>();
   CUPEL_CHECK(denominator > 0, data, "no position of the rollout counts");
@@ -91,9 +98,11 @@ StepResult distill_gradients(const Objective& objective, core::Model& student, c
         student, hidden_rows(student, part.ids_nt, rows), kHeadRows,
         [&](int64_t first, const at::Tensor& student_rv) {
           const int64_t count = student_rv.size(0);
-          const at::Tensor teacher_rv = objective.teacher.logits_rv(first, count).to(student_rv.device());
+          const at::Tensor teacher_rv =
+              objective.teacher.logits_rv(first, count).to(student_rv.device());
           const int64_t vocab = common_vocab(student_rv, teacher_rv);
-          const at::Tensor d_r = objective.divergence(student_rv.slice(1, 0, vocab), teacher_rv.slice(1, 0, vocab));
+          const at::Tensor d_r =
+              objective.divergence(student_rv.slice(1, 0, vocab), teacher_rv.slice(1, 0, vocab));
           return (d_r * w_r.slice(0, first, first + count)).sum();
         });
   }
@@ -109,10 +118,12 @@ OpdParams::OpdParams() : divergence(divergence_alternatives(), "reverse-kl") {
 void OpdParams::visit(ParamVisitor& v) {
   v.field("steps", steps, "optimiser steps").in(1, 1e9);
   v.field("batch", batch, "sequences of one step").in(1, 1e6);
-  v.field("micro_batch", micro_batch, "sequences trained at once; 0 is all of the batch").in(0, 1e6);
+  v.field("micro_batch", micro_batch, "sequences trained at once; 0 is all of the batch")
+      .in(0, 1e6);
   v.field("rollout", rollout, "the sequences to learn from");
   v.field("divergence", divergence, "distance between student and teacher");
-  v.field("train", train, {{"full", 0}, {"norms", 1}}, "what learns: every weight that is not frozen, or norms alone");
+  v.field("train", train, {{"full", 0}, {"norms", 1}},
+          "what learns: every weight that is not frozen, or norms alone");
   v.field("adamw", adamw, "the optimiser");
 }
 
@@ -139,7 +150,9 @@ void Opd::run(TrainContext& context) const {
     CUPEL_ASSERT(rollout.has_value());
     return distill_gradients(objective, context.student, *rollout, micro);
   };
-  parts.after_update = [&](int64_t step) { schedule.evolve(step, context.student, *context.teacher); };
+  parts.after_update = [&](int64_t step) {
+    schedule.evolve(step, context.student, *context.teacher);
+  };
   parts.resumable = [&](int64_t step) { return schedule.refresh(step); };
   core::train::train_loop(context, weights, params_.adamw, params_.steps, parts);
 }

@@ -20,10 +20,11 @@ struct Objective {
   const DomainWeighting& domains;
 };
 
-/// One rollout's loss, the weighted mean of the divergence over all counted positions, with its gradients added to the
-/// student's weights. `micro_batch` sequences are in memory at once; the denominator is that of the whole rollout.
-core::train::StepResult distill_gradients(const Objective& objective, core::Model& student, const Rollout& rollout,
-                                          int64_t micro_batch);
+/// One rollout's loss, the weighted mean of the divergence over all counted positions, with its
+/// gradients added to the student's weights. `micro_batch` sequences are in memory at once; the
+/// denominator is that of the whole rollout.
+core::train::StepResult distill_gradients(const Objective& objective, core::Model& student,
+                                          const Rollout& rollout, int64_t micro_batch);
 
 enum class TrainedPart { full, norms };
 

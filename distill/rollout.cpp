@@ -32,15 +32,17 @@ void RolloutParams::visit(ParamVisitor& v) {
   v.field("updates", updates, "optimiser steps on the same sequences").in(1, 1000);
 }
 
-at::Tensor random_windows(const std::vector<int64_t>& text, int64_t batch, int64_t length, int64_t step,
-                          const Rng& rng) {
+at::Tensor random_windows(const std::vector<int64_t>& text, int64_t batch, int64_t length,
+                          int64_t step, const Rng& rng) {
   const auto tokens = static_cast<int64_t>(text.size());
-  CUPEL_CHECK(tokens >= length, user, "the training text has ", tokens, " tokens, but one window takes ", length,
-              "; give more text or shorter windows");
+  CUPEL_CHECK(tokens >= length, user, "the training text has ", tokens,
+              " tokens, but one window takes ", length, "; give more text or shorter windows");
   at::Tensor ids_nt = at::empty({batch, length}, at::kLong);
   for (int64_t n = 0; n < batch; ++n) {
-    Rng place = rng.child("window").child(static_cast<uint64_t>(step)).child(static_cast<uint64_t>(n));
-    const auto start = static_cast<int64_t>(place.below(static_cast<uint64_t>(tokens - length + 1)));
+    Rng place =
+        rng.child("window").child(static_cast<uint64_t>(step)).child(static_cast<uint64_t>(n));
+    const auto start =
+        static_cast<int64_t>(place.below(static_cast<uint64_t>(tokens - length + 1)));
     std::copy_n(text.begin() + start, length, ids_nt.data_ptr<int64_t>() + n * length);
   }
   return ids_nt;
@@ -49,17 +51,21 @@ at::Tensor random_windows(const std::vector<int64_t>& text, int64_t batch, int64
 Rollout StudentRollout::roll(core::Model& student, int64_t step, const Rng& rng) const {
   const at::Tensor prompts_nt = random_windows(text_, batch_, params_.prompt, step, rng);
   const Rng draws = rng.child("sample").child(static_cast<uint64_t>(step));
-  return equal_lengths(core::sample(student, prompts_nt, params_.tokens, params_.temperature, draws), params_.prompt);
+  return equal_lengths(
+      core::sample(student, prompts_nt, params_.tokens, params_.temperature, draws),
+      params_.prompt);
 }
 
 Rollout TextRollout::roll(core::Model& student, int64_t step, const Rng& rng) const {
-  const at::Tensor ids_nt = random_windows(text_, batch_, params_.prompt + params_.tokens, step, rng);
+  const at::Tensor ids_nt =
+      random_windows(text_, batch_, params_.prompt + params_.tokens, step, rng);
   return equal_lengths(ids_nt.to(student.options().device), params_.prompt);
 }
 
-std::unique_ptr<RolloutSource> make_rollout_source(const std::vector<int64_t>& text, const RolloutParams& params,
-                                                   int64_t batch) {
-  if (params.writer == RolloutWriter::text) return std::make_unique<TextRollout>(text, params, batch);
+std::unique_ptr<RolloutSource> make_rollout_source(const std::vector<int64_t>& text,
+                                                   const RolloutParams& params, int64_t batch) {
+  if (params.writer == RolloutWriter::text)
+    return std::make_unique<TextRollout>(text, params, batch);
   return std::make_unique<StudentRollout>(text, params, batch);
 }
 

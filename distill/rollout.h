@@ -12,17 +12,17 @@
 
 namespace cupel::distill {
 
-/// Sequences whose states a step learns from. Lengths, never ids, say what counts: sequence r has prompt[r] given
-/// tokens and length[r] tokens in all; what lies behind is padding.
+/// Sequences whose states a step learns from. Lengths, never ids, say what counts: sequence r has
+/// prompt[r] given tokens and length[r] tokens in all; what lies behind is padding.
 struct Rollout {
-  at::Tensor ids_nt;                     ///< int64
+  at::Tensor ids_nt;  ///< int64
   std::vector<int64_t> prompt, length;
-  std::vector<int64_t> domain;           ///< which part of the data a sequence is from
+  std::vector<int64_t> domain;  ///< which part of the data a sequence is from
   int64_t sequences() const { return ids_nt.size(0); }
 };
 
-/// Where states come from: the student, a teacher, text, or mixtures. The answer depends on the step, the stream and
-/// the student's weights alone.
+/// Where states come from: the student, a teacher, text, or mixtures. The answer depends on the
+/// step, the stream and the student's weights alone.
 class RolloutSource {
  public:
   virtual ~RolloutSource() = default;
@@ -65,12 +65,12 @@ class TextRollout : public RolloutSource {
   int64_t batch_;
 };
 
-std::unique_ptr<RolloutSource> make_rollout_source(const std::vector<int64_t>& text, const RolloutParams& params,
-                                                   int64_t batch);
+std::unique_ptr<RolloutSource> make_rollout_source(const std::vector<int64_t>& text,
+                                                   const RolloutParams& params, int64_t batch);
 
-/// `batch` windows of `length` tokens at places that depend on (rng, step, sequence) alone. Fault::user if the text is
-/// shorter than a window.
-at::Tensor random_windows(const std::vector<int64_t>& text, int64_t batch, int64_t length, int64_t step,
-                          const Rng& rng);
+/// `batch` windows of `length` tokens at places that depend on (rng, step, sequence) alone.
+/// Fault::user if the text is shorter than a window.
+at::Tensor random_windows(const std::vector<int64_t>& text, int64_t batch, int64_t length,
+                          int64_t step, const Rng& rng);
 
 }  // namespace cupel::distill

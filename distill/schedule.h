@@ -12,8 +12,8 @@ namespace cupel::distill {
 class Schedule {
  public:
   virtual ~Schedule() = default;
-  /// True if `step` (from 0) draws new rollouts. Only before such a step can training resume: the student that wrote
-  /// older ones is gone.
+  /// True if `step` (from 0) draws new rollouts. Only before such a step can training resume: the
+  /// student that wrote older ones is gone.
   virtual bool refresh(int64_t step) const = 0;
   /// After the update of `step`: a teacher that follows the student does it here.
   virtual void evolve(int64_t step, core::Model& student, core::Model& teacher) const = 0;

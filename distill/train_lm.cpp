@@ -6,7 +6,8 @@
 // Formula: mean over the windows' tokens of -log q(next token).
 // Source: the usual language model objective.
 // Cost: one forward and backward pass per micro-batch; logits of kHeadRows positions at a time.
-// Ours differs: windows depend on (seed, step, sequence) alone, so a resumed run needs no state of the data.
+// Ours differs: windows depend on (seed, step, sequence) alone, so a resumed run needs no state of
+// the data.
 #include "distill/train_lm.h"
 
 #include <ATen/TensorOperators.h>
@@ -23,7 +24,8 @@ using core::train::TrainContext;
 
 namespace {
 
-// Positions whose logits exist at once: with a vocabulary of 49152 they and their gradient take 1.6 GB in float32.
+// Positions whose logits exist at once: with a vocabulary of 49152 they and their gradient take 1.6
+// GB in float32.
 constexpr int64_t kHeadRows = 4096;
 
 /// Adds the gradients of one micro-batch [n, t + 1]; returns its share of the mean over `tokens`.
@@ -32,10 +34,12 @@ double accumulate(core::Model& model, const at::Tensor& ids_nt, double tokens) {
   for (int i = 0; i < model.layers(); ++i) x_nth = model.block(i, x_nth);
   const at::Tensor next_r = ids_nt.slice(1, 1).reshape({-1}).to(x_nth.device());
   return core::train::backward_through_head(
-      model, x_nth.reshape({-1, x_nth.size(-1)}), kHeadRows, [&](int64_t first, const at::Tensor& logits_rv) {
+      model, x_nth.reshape({-1, x_nth.size(-1)}), kHeadRows,
+      [&](int64_t first, const at::Tensor& logits_rv) {
         const at::Tensor target_r = next_r.slice(0, first, first + logits_rv.size(0));
         const bool wide = logits_rv.scalar_type() == at::kDouble;
-        return at::cross_entropy_loss(wide ? logits_rv : logits_rv.to(at::kFloat), target_r, {}, at::Reduction::Sum) /
+        return at::cross_entropy_loss(wide ? logits_rv : logits_rv.to(at::kFloat), target_r, {},
+                                      at::Reduction::Sum) /
                tokens;
       });
 }
@@ -46,7 +50,8 @@ void TrainLmParams::visit(ParamVisitor& v) {
   v.field("steps", steps, "optimiser steps").in(1, 1e9);
   v.field("batch", batch, "sequences of one step").in(1, 1e6);
   v.field("length", length, "tokens predicted in each sequence").in(1, 1e6);
-  v.field("micro_batch", micro_batch, "sequences in memory at once; 0 is all of the batch").in(0, 1e6);
+  v.field("micro_batch", micro_batch, "sequences in memory at once; 0 is all of the batch")
+      .in(0, 1e6);
   v.field("adamw", adamw, "the optimiser");
 }
 
@@ -57,12 +62,15 @@ void TrainLm::run(TrainContext& context) const {
 }
 
 StepResult TrainLm::gradients(TrainContext& context, int64_t step) const {
-  const at::Tensor ids_nt = random_windows(context.tokens, params_.batch, params_.length + 1, step, context.rng);
-  const int64_t micro = params_.micro_batch ? std::min(params_.micro_batch, params_.batch) : params_.batch;
+  const at::Tensor ids_nt =
+      random_windows(context.tokens, params_.batch, params_.length + 1, step, context.rng);
+  const int64_t micro =
+      params_.micro_batch ? std::min(params_.micro_batch, params_.batch) : params_.batch;
   const double tokens = static_cast<double>(params_.batch * params_.length);
   StepResult result;
   for (int64_t n = 0; n < params_.batch; n += micro)
-    result.loss += accumulate(context.student, ids_nt.slice(0, n, std::min(n + micro, params_.batch)), tokens);
+    result.loss +=
+        accumulate(context.student, ids_nt.slice(0, n, std::min(n + micro, params_.batch)), tokens);
   result.metrics["tokens"] = tokens;
   return result;
 }

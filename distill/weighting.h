@@ -8,8 +8,9 @@
 
 namespace cupel::distill {
 
-/// How much each position counts. Logits of position t predict token t + 1, so the positions of a sequence that count
-/// lie in [prompt - 1, length - 1). Weights carry no gradient; several weightings multiply.
+/// How much each position counts. Logits of position t predict token t + 1, so the positions of a
+/// sequence that count lie in [prompt - 1, length - 1). Weights carry no gradient; several
+/// weightings multiply.
 class TokenWeighting {
  public:
   virtual ~TokenWeighting() = default;

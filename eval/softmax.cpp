@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// A vocabulary's worth of exponentials for every scored token is the harness' own cost: these loops are written so that
-// the compiler vectorizes them, once for AVX2 and once for every processor.
+// A vocabulary's worth of exponentials for every scored token is the harness' own cost: these loops
+// are written so that the compiler vectorizes them, once for AVX2 and once for every processor.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
 #define CUPEL_CLONES __attribute__((target_clones("avx2", "default")))
 #else
@@ -59,8 +59,8 @@ CUPEL_CLONES double exp_shifted(std::span<const float> x, float largest, std::sp
   return total(sums);
 }
 
-CUPEL_CLONES CrossSums cross_sums(std::span<const float> p, std::span<const float> q, std::span<const float> a,
-                                  std::span<const float> b) {
+CUPEL_CLONES CrossSums cross_sums(std::span<const float> p, std::span<const float> q,
+                                  std::span<const float> a, std::span<const float> b) {
   const std::size_t n = p.size(), whole = n / kLanes * kLanes;
   std::array<double, kLanes> under_p{}, under_q{};
   const auto add = [&](std::size_t i, std::size_t lane) {

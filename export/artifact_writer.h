@@ -11,7 +11,7 @@
 namespace cupel::export_ {
 
 struct NamedCode {
-  std::string name;   ///< canonical name
+  std::string name;  ///< canonical name
   format::WeightCode code;
 };
 
@@ -23,13 +23,13 @@ struct ArtifactContent {
   std::vector<NamedCode> weights;
 };
 
-/// Packs every code, unpacks it again with the layout's definition and compares (a difference is an internal error),
-/// and writes one artifact: temporary name, fsync, rename. Equal content gives equal bytes. The bytes of one weight at
-/// a time are held beside the codes.
+/// Packs every code, unpacks it again with the layout's definition and compares (a difference is an
+/// internal error), and writes one artifact: temporary name, fsync, rename. Equal content gives
+/// equal bytes. The bytes of one weight at a time are held beside the codes.
 void write_artifact(const std::string& path, const ArtifactContent& content);
 
-/// Compares an artifact's index with the HDF5 view of the same file (names, types, shapes, offsets) and all CRCs;
-/// Fault::data names the first difference.
+/// Compares an artifact's index with the HDF5 view of the same file (names, types, shapes, offsets)
+/// and all CRCs; Fault::data names the first difference.
 void verify_artifact(const std::string& path);
 
 }  // namespace cupel::export_

@@ -11,7 +11,8 @@
 
 namespace cupel::export_ {
 
-/// A tensor to write; `fill` is called once, when its turn comes, with a buffer of its float32 values.
+/// A tensor to write; `fill` is called once, when its turn comes, with a buffer of its float32
+/// values.
 struct OutputTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -19,8 +20,9 @@ struct OutputTensor {
   std::function<void(std::span<float>)> fill;
 };
 
-/// A Hugging Face folder: safetensors shards of at most `shard_bytes` with a fresh index (one file needs none),
-/// config.json, and the tokenizer's JSON with what Hugging Face reads beside it. Atomic per file, config last.
+/// A Hugging Face folder: safetensors shards of at most `shard_bytes` with a fresh index (one file
+/// needs none), config.json, and the tokenizer's JSON with what Hugging Face reads beside it.
+/// Atomic per file, config last.
 void write_hf_folder(const std::string& folder, const std::vector<OutputTensor>& tensors,
                      const std::string& config_json, const std::string& tokenizer_json,
                      int64_t shard_bytes = int64_t{5'000'000'000});

@@ -2,13 +2,15 @@
 // Copyright the Cupel authors
 //
 // Depth pruning by block influence, with an optional linear repair.
-// Idea: a layer whose output points where its input pointed does little; what it did is close to linear in the MLP
+// Idea: a layer whose output points where its input pointed does little; what it did is close to
+// linear in the MLP
 //   output of the layer before, so it folds into that layer's down projection.
 // Formula: influence of layers [s, e) = 1 - mean cos(h_s, h_e); with m the MLP output of layer s-1:
 //   A = (M^T M + damp mean(diag) I)^-1 M^T (H_e - H_s), down <- (I + A)^T down.
 // Source: Men et al., "ShortGPT" (influence); Shopkhoev et al., "ReplaceMe" (linear map).
-// Cost: two forward passes over the probe; per run two [h, h] float64 sums and one Cholesky factorisation.
-// Ours differs: the ridge shrinks towards plain removal; a repair that raises the loss on held-out probe text goes.
+// Cost: two forward passes over the probe; per run two [h, h] float64 sums and one Cholesky
+// factorisation. Ours differs: the ridge shrinks towards plain removal; a repair that raises the
+// loss on held-out probe text goes.
 #include "prune/depth.h"
 
 #include <ATen/TensorOperators.h>
@@ -46,13 +48,16 @@ struct Run {
 std::vector<Run> runs_of(const std::vector<int>& layers) {
   std::vector<Run> runs;
   for (const int layer : layers) {
-    if (!runs.empty() && runs.back().end == layer) ++runs.back().end;
-    else runs.push_back({layer, layer + 1});
+    if (!runs.empty() && runs.back().end == layer)
+      ++runs.back().end;
+    else
+      runs.push_back({layer, layer + 1});
   }
   return runs;
 }
 
-/// The residual stream before each layer and behind the last, of one sequence: layers + 1 times [1, t, h].
+/// The residual stream before each layer and behind the last, of one sequence: layers + 1 times [1,
+/// t, h].
 std::vector<at::Tensor> stream_of(Model& model, const at::Tensor& ids_nt) {
   std::vector<at::Tensor> h{model.embed(ids_nt)};
   for (int i = 0; i < model.layers(); ++i) h.push_back(model.block(i, h.back()));
@@ -105,7 +110,8 @@ struct NormalEquations {
   at::Tensor mm_hh, mz_hh;
 };
 
-std::vector<NormalEquations> accumulate(Model& model, const at::Tensor& ids_nt, const std::vector<Run>& runs) {
+std::vector<NormalEquations> accumulate(Model& model, const at::Tensor& ids_nt,
+                                        const std::vector<Run>& runs) {
   const int64_t width = model.config().hidden;
   const auto options = at::TensorOptions(at::kDouble).device(model.options().device);
   std::vector<NormalEquations> sums;
@@ -121,7 +127,8 @@ std::vector<NormalEquations> accumulate(Model& model, const at::Tensor& ids_nt, 
     for (std::size_t r = 0; r < runs.size(); ++r) {
       if (runs[r].begin == 0) continue;
       const at::Tensor m_th = m[runs[r].begin - 1][0].to(at::kDouble);
-      const at::Tensor z_th = (h[runs[r].end].to(at::kDouble) - h[runs[r].begin].to(at::kDouble))[0];
+      const at::Tensor z_th =
+          (h[runs[r].end].to(at::kDouble) - h[runs[r].begin].to(at::kDouble))[0];
       sums[r].mm_hh += at::matmul(m_th.t(), m_th);
       sums[r].mz_hh += at::matmul(m_th.t(), z_th);
     }
@@ -130,7 +137,8 @@ std::vector<NormalEquations> accumulate(Model& model, const at::Tensor& ids_nt, 
 }
 
 /// (I + A)^T down, or nothing if the equations can't be solved.
-std::optional<at::Tensor> repaired(const NormalEquations& sums, const at::Tensor& down_oi, double damp) {
+std::optional<at::Tensor> repaired(const NormalEquations& sums, const at::Tensor& down_oi,
+                                   double damp) {
   const at::Tensor eye = at::eye(sums.mm_hh.size(0), sums.mm_hh.options());
   const at::Tensor damped = sums.mm_hh + eye * (damp * sums.mm_hh.diagonal().mean());
   const auto [factor, info] = at::linalg_cholesky_ex(damped);
@@ -145,7 +153,8 @@ double loss_under(const PrunePlan& plan, Model model, const at::Tensor& ids_nt) 
   core::apply(plan, model);  // on a copy: its weights are replaced, not written
   double sum = 0;
   for (int64_t n = 0; n < ids_nt.size(0); ++n) {
-    const at::Tensor logits_tv = model.forward(ids_nt.slice(0, n, n + 1))[0].slice(0, 0, -1).to(at::kFloat);
+    const at::Tensor logits_tv =
+        model.forward(ids_nt.slice(0, n, n + 1))[0].slice(0, 0, -1).to(at::kFloat);
     const at::Tensor next_t = ids_nt[n].slice(0, 1);
     sum += at::cross_entropy_loss(logits_tv, next_t).item<double>();
   }
@@ -154,7 +163,8 @@ double loss_under(const PrunePlan& plan, Model model, const at::Tensor& ids_nt) 
 
 /// Adds a replacement for each run that can be repaired, with a note for each that can't.
 void repair(const DepthParams& params, Model& model, const at::Tensor& ids_nt, PrunePlan& plan) {
-  // A quarter of the sequences decides whether the repair helps; without a second sequence there is no such check.
+  // A quarter of the sequences decides whether the repair helps; without a second sequence there is
+  // no such check.
   const int64_t held = ids_nt.size(0) > 1 ? std::max<int64_t>(1, ids_nt.size(0) / 4) : 0;
   const at::Tensor fit_nt = ids_nt.slice(0, 0, ids_nt.size(0) - held);
   const std::vector<Run> runs = runs_of(plan.remove_layers);
@@ -167,15 +177,19 @@ void repair(const DepthParams& params, Model& model, const at::Tensor& ids_nt, P
     }
     const format::WeightId id{Role::down, runs[r].begin - 1};
     const auto down_oi = repaired(sums[r], model.weight(id), params.damp);
-    if (down_oi) with.replace[format::canonical_name(model.config().architecture(), id)] = *down_oi;
-    else with.notes.push_back(runs[r].name() + ": removed without repair, the least squares problem is singular");
+    if (down_oi)
+      with.replace[format::canonical_name(model.config().architecture(), id)] = *down_oi;
+    else
+      with.notes.push_back(runs[r].name() +
+                           ": removed without repair, the least squares problem is singular");
   }
   if (held && !with.replace.empty()) {
     const at::Tensor held_nt = ids_nt.slice(0, ids_nt.size(0) - held);
-    const double plain = loss_under(plan, model, held_nt), fixed_up = loss_under(with, model, held_nt);
+    const double plain = loss_under(plan, model, held_nt),
+                 fixed_up = loss_under(with, model, held_nt);
     const bool helps = fixed_up < plain;
-    with.notes.push_back(cat("loss on held-out probe text: ", fixed(plain, 4), " without repair, ", fixed(fixed_up, 4),
-                             " with it", helps ? "" : "; left unrepaired"));
+    with.notes.push_back(cat("loss on held-out probe text: ", fixed(plain, 4), " without repair, ",
+                             fixed(fixed_up, 4), " with it", helps ? "" : "; left unrepaired"));
     if (!helps) with.replace.clear();
   }
   plan = std::move(with);
@@ -186,8 +200,10 @@ void repair(const DepthParams& params, Model& model, const at::Tensor& ids_nt, P
 void DepthParams::visit(ParamVisitor& v) {
   v.field("score", score, {{"block-influence", 0}}, "what ranks the layers");
   v.field("remove", remove, "layers to take out").in(1, 1000);
-  v.field("contiguous", contiguous, "the run of layers with the least influence; false: the least ones one by one");
-  v.field("repair", repair, {{"none", 0}, {"linear", 1}}, "linear: fold a least squares map into the layer before");
+  v.field("contiguous", contiguous,
+          "the run of layers with the least influence; false: the least ones one by one");
+  v.field("repair", repair, {{"none", 0}, {"linear", 1}},
+          "linear: fold a least squares map into the layer before");
   v.field("damp", damp, "share of the mean diagonal added to the least squares problem").in(0, 100);
   v.field("protect_first", protect_first, "layers at the start that stay").in(0, 1000);
   v.field("protect_last", protect_last, "layers at the end that stay").in(0, 1000);
@@ -196,9 +212,10 @@ void DepthParams::visit(ParamVisitor& v) {
 PrunePlan Depth::plan(Model& model, const core::Probe& probe) const {
   const c10::NoGradGuard no_grad;
   const int64_t removable = model.layers() - params_.protect_first - params_.protect_last;
-  CUPEL_CHECK(params_.remove <= removable, user, "prune.depth: remove is ", params_.remove, ", but of ", model.layers(),
-              " layers only ", std::max<int64_t>(0, removable), " may go (protect_first ", params_.protect_first,
-              ", protect_last ", params_.protect_last, ")");
+  CUPEL_CHECK(params_.remove <= removable, user, "prune.depth: remove is ", params_.remove,
+              ", but of ", model.layers(), " layers only ", std::max<int64_t>(0, removable),
+              " may go (protect_first ", params_.protect_first, ", protect_last ",
+              params_.protect_last, ")");
   const int width = params_.contiguous ? static_cast<int>(params_.remove) : 1;
   const Influence influence = measure(model, probe.ids_nt, width);
   PrunePlan plan;

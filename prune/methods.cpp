@@ -7,7 +7,8 @@
 namespace cupel::prune {
 
 void register_methods(Registry<core::Pruner>& registry) {
-  registry.add<Depth>("depth", "takes out the decoder layers that change the residual stream least");
+  registry.add<Depth>("depth",
+                      "takes out the decoder layers that change the residual stream least");
 }
 
 }  // namespace cupel::prune

@@ -10,25 +10,32 @@
 namespace cupel {
 
 namespace detail {
-inline void append(std::string& out, std::string_view s) { out += s; }
-inline void append(std::string& out, const char* s) { out += s; }
-inline void append(std::string& out, char c) { out += c; }
+inline void append(std::string& out, std::string_view s) {
+  out += s;
+}
+inline void append(std::string& out, const char* s) {
+  out += s;
+}
+inline void append(std::string& out, char c) {
+  out += c;
+}
 // Templates, because a pointer would rather become a bool than a string_view.
 template <class T>
-  requires std::is_same_v<T, bool>
+requires std::is_same_v<T, bool>
 void append(std::string& out, T value) {
   out += value ? "true" : "false";
 }
 template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char>)
-void append(std::string& out, T value) {
+requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> &&
+         !std::is_same_v<T, char>) void append(std::string& out, T value) {
   char buffer[64];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
   out.append(buffer, end);
 }
 }  // namespace detail
 
-/// The parts as text, one after the other: strings, characters, booleans and numbers (shortest form that reads back).
+/// The parts as text, one after the other: strings, characters, booleans and numbers (shortest form
+/// that reads back).
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;

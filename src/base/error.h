@@ -42,8 +42,8 @@ template <class... Parts>
   throw Error(fault, cat(parts...));
 }
 
-/// Runs `body`; an Error that leaves it gets the frame "while <frame>", any other std::exception becomes an
-/// internal Error first.
+/// Runs `body`; an Error that leaves it gets the frame "while <frame>", any other std::exception
+/// becomes an internal Error first.
 template <class Body>
 auto in_frame(const std::string& frame, Body&& body) -> decltype(body()) {
   try {
@@ -65,14 +65,15 @@ std::size_t checked_add(std::size_t a, std::size_t b, const char* what);
 }  // namespace cupel
 
 /// Throws cupel::Error with the given fault and message unless `cond` holds.
-#define CUPEL_CHECK(cond, fault, ...)                                          \
-  do {                                                                         \
-    if (!(cond)) ::cupel::fail(::cupel::Fault::fault, __VA_ARGS__);            \
+#define CUPEL_CHECK(cond, fault, ...)                               \
+  do {                                                              \
+    if (!(cond)) ::cupel::fail(::cupel::Fault::fault, __VA_ARGS__); \
   } while (false)
 
 /// An invariant of our own code: a violation is an internal error that names the place.
-#define CUPEL_ASSERT(cond)                                                                       \
-  do {                                                                                           \
-    if (!(cond))                                                                                 \
-      ::cupel::fail(::cupel::Fault::internal, "assertion failed: " #cond " at " __FILE__ ":", __LINE__); \
+#define CUPEL_ASSERT(cond)                                                                    \
+  do {                                                                                        \
+    if (!(cond))                                                                              \
+      ::cupel::fail(::cupel::Fault::internal, "assertion failed: " #cond " at " __FILE__ ":", \
+                    __LINE__);                                                                \
   } while (false)

@@ -30,12 +30,15 @@ class MappedFile {
 
 std::string read_text(const std::string& path);
 
-/// Writes to a temporary name beside `path`, fsyncs, renames: readers see the old file or the new one, never a part.
-/// On failure the temporary is removed and Fault::environment names the path and the reason (disk full, ...).
+/// Writes to a temporary name beside `path`, fsyncs, renames: readers see the old file or the new
+/// one, never a part. On failure the temporary is removed and Fault::environment names the path and
+/// the reason (disk full, ...).
 void write_atomic(const std::string& path, std::string_view text);
 
-/// The same for a writer that needs a path of its own: `write(temporary)` must leave a complete file there.
-void write_atomic_with(const std::string& path, const std::function<void(const std::string& temporary)>& write);
+/// The same for a writer that needs a path of its own: `write(temporary)` must leave a complete
+/// file there.
+void write_atomic_with(const std::string& path,
+                       const std::function<void(const std::string& temporary)>& write);
 
 /// Creates the folder and its parents; Fault::environment with the reason if that fails.
 void make_folder(const std::string& path);

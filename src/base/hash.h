@@ -27,7 +27,8 @@ class Sha256 {
   std::size_t pending_size_ = 0;
 };
 
-/// The first 32 hex digits of the SHA-256 of the parts, each preceded by its length: the key of a unit of work.
+/// The first 32 hex digits of the SHA-256 of the parts, each preceded by its length: the key of a
+/// unit of work.
 std::string key_of(std::initializer_list<std::string_view> parts);
 std::string sha256_file(const std::string& path);
 

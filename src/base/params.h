@@ -16,22 +16,25 @@ namespace cupel {
 
 class ParamVisitor;
 
-/// Parameters of anything that a recipe can configure: one struct with one visit(). The same visit() drives the
-/// YAML reader, the error messages, `cupel methods`, the docs, the resolved recipe, and the hash of a unit of work.
+/// Parameters of anything that a recipe can configure: one struct with one visit(). The same
+/// visit() drives the YAML reader, the error messages, `cupel methods`, the docs, the resolved
+/// recipe, and the hash of a unit of work.
 struct Params {
   virtual ~Params() = default;
   virtual void visit(ParamVisitor& v) = 0;
 };
 
-/// One alternative of a Choice: its key in the recipe, one line for people, and how to make its parameters.
+/// One alternative of a Choice: its key in the recipe, one line for people, and how to make its
+/// parameters.
 struct Alternative {
   std::string name;
   std::string doc;
   std::function<std::shared_ptr<Params>()> make;
 };
 
-/// A parameter that is "one of several things, each with its own parameters": `{uniform: {bits: 3}}` in a recipe, or
-/// the bare name when the defaults will do. `options` is the list it may come from (not owned).
+/// A parameter that is "one of several things, each with its own parameters": `{uniform: {bits:
+/// 3}}` in a recipe, or the bare name when the defaults will do. `options` is the list it may come
+/// from (not owned).
 struct Choice {
   const std::vector<Alternative>* options = nullptr;
   std::string name;
@@ -41,7 +44,9 @@ struct Choice {
   /// The alternative `selected` of `list` with its default parameters.
   Choice(const std::vector<Alternative>& list, std::string_view selected);
   template <class T>
-  const T& as() const { return dynamic_cast<const T&>(*params); }
+  const T& as() const {
+    return dynamic_cast<const T&>(*params);
+  }
 };
 
 /// What a numeric field may hold; `in(lo, hi)` sets an inclusive range.
@@ -56,8 +61,8 @@ class FieldRange {
   std::function<void(double, double)> set_;
 };
 
-/// What list() can use beyond reading elements and appending: `clear` drops the elements, `sample` makes one that is
-/// not part of the list (for documentation).
+/// What list() can use beyond reading elements and appending: `clear` drops the elements, `sample`
+/// makes one that is not part of the list (for documentation).
 struct ListExtras {
   std::function<void()> clear;
   std::function<std::shared_ptr<Params>()> sample;
@@ -65,7 +70,8 @@ struct ListExtras {
 
 using EnumNames = std::vector<std::pair<std::string, int>>;
 
-/// Sees each field of a Params once, in order. Implementations read YAML, write YAML, JSON or Markdown.
+/// Sees each field of a Params once, in order. Implementations read YAML, write YAML, JSON or
+/// Markdown.
 class ParamVisitor {
  public:
   virtual ~ParamVisitor() = default;
@@ -81,8 +87,10 @@ class ParamVisitor {
   /// One of several named things, each with parameters of its own.
   virtual void field(const char* name, Choice& value, const char* doc) = 0;
   /// A list of mappings of one kind; `make` appends an element and returns it.
-  virtual void list(const char* name, std::size_t size, const std::function<Params&(std::size_t)>& at,
-                    const std::function<Params&()>& make, const char* doc, const ListExtras& extras = {}) = 0;
+  virtual void list(const char* name, std::size_t size,
+                    const std::function<Params&(std::size_t)>& at,
+                    const std::function<Params&()>& make, const char* doc,
+                    const ListExtras& extras = {}) = 0;
   /// An enumeration by name.
   template <class E>
   void field(const char* name, E& value, const EnumNames& names, const char* doc) {
@@ -95,7 +103,8 @@ class ParamVisitor {
   virtual void check(bool holds, const char* message) = 0;
 
  protected:
-  virtual void enumeration(const char* name, int& value, const EnumNames& names, const char* doc) = 0;
+  virtual void enumeration(const char* name, int& value, const EnumNames& names,
+                           const char* doc) = 0;
 };
 
 /// A vector of one Params type as a field.
@@ -113,7 +122,8 @@ std::string params_json(const Params& params);
 /// All fields as YAML in flow style `{a: 1, b: {c: 2}}`.
 std::string params_yaml(const Params& params);
 
-/// A row for people: name, type, default, allowed range or names, doc; nested fields have dotted names.
+/// A row for people: name, type, default, allowed range or names, doc; nested fields have dotted
+/// names.
 struct FieldDoc {
   std::string name, type, value, allowed, doc;
 };

@@ -14,8 +14,8 @@
 
 namespace cupel {
 
-/// A list of named implementations of one interface, filled by an ordinary function per module (self-registering
-/// statics are dropped by the linker). `T` is constructed from its parameters.
+/// A list of named implementations of one interface, filled by an ordinary function per module
+/// (self-registering statics are dropped by the linker). `T` is constructed from its parameters.
 template <class Interface>
 class Registry {
  public:
@@ -44,8 +44,8 @@ class Registry {
     std::vector<std::string> names;
     for (const Entry& e : entries_) names.push_back(e.name);
     const std::string near = nearest_name(name, names);
-    fail(Fault::user, "unknown method '", name, "'", near.empty() ? "" : cat("; did you mean '", near, "'?"),
-         " (known: ", joined(names), ")");
+    fail(Fault::user, "unknown method '", name, "'",
+         near.empty() ? "" : cat("; did you mean '", near, "'?"), " (known: ", joined(names), ")");
   }
 
  private:

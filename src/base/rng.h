@@ -11,9 +11,10 @@ namespace cupel {
 /// One block of Philox 4x32-10: a bijection of the counter for each key.
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-/// Counter-based random numbers (Philox 4x32-10): value i of the stream (seed, name) is a pure function of the three,
-/// so results do not depend on order, threads or restarts. Not thread-safe; copies are independent cursors.
-/// Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+/// Counter-based random numbers (Philox 4x32-10): value i of the stream (seed, name) is a pure
+/// function of the three, so results do not depend on order, threads or restarts. Not thread-safe;
+/// copies are independent cursors. Source: Salmon et al., "Parallel random numbers: as easy as 1,
+/// 2, 3", SC 2011.
 class Rng {
  public:
   explicit Rng(uint64_t seed, std::string_view name = {});

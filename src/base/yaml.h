@@ -21,7 +21,8 @@ class Node;
 /// A problem with the thing at `node`; a null Node has no place.
 Problem problem_at(const Node& node, std::string message);
 
-/// A position in a parsed document; cheap to copy, valid while its Document lives. No YAML type shows.
+/// A position in a parsed document; cheap to copy, valid while its Document lives. No YAML type
+/// shows.
 class Node {
  public:
   struct Impl;
@@ -54,7 +55,8 @@ class Node {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// A YAML text with its name, so that messages can show file, line, column and the source line with a caret.
+/// A YAML text with its name, so that messages can show file, line, column and the source line with
+/// a caret.
 class Document {
  public:
   /// Fault::user when the file can't be read or isn't YAML (the message shows the place).
@@ -63,8 +65,9 @@ class Document {
 
   const std::string& name() const { return name_; }
   Node root() const { return root_; }
-  /// Replaces or adds one value: `path` is dotted (`steps.0.quant.gptq.layout.uniform.bits`; a list takes an index, a
-  /// key that holds dots is matched whole first), `value` is YAML text. Fault::user names an unknown path.
+  /// Replaces or adds one value: `path` is dotted (`steps.0.quant.gptq.layout.uniform.bits`; a list
+  /// takes an index, a key that holds dots is matched whole first), `value` is YAML text.
+  /// Fault::user names an unknown path.
   void set(std::string_view path, std::string_view value);
 
   /// Every problem, sorted by place, each with its source line and caret.
@@ -78,8 +81,9 @@ class Document {
   Node root_;
 };
 
-/// Reads `params` from a mapping (a null node leaves the defaults): unknown and repeated keys, wrong types, values out
-/// of range are appended to `problems`, with "did you mean". Nothing is thrown for the reader's mistakes.
+/// Reads `params` from a mapping (a null node leaves the defaults): unknown and repeated keys,
+/// wrong types, values out of range are appended to `problems`, with "did you mean". Nothing is
+/// thrown for the reader's mistakes.
 void read_params(Node node, Params& params, std::vector<Problem>& problems);
 
 /// Reads a Choice: `name`, or `{name: {...}}`.

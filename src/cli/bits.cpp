@@ -14,7 +14,8 @@ int64_t elements(const std::vector<int64_t>& shape) {
 }
 
 bool plain(const std::string& stored_as) {
-  return stored_as == "dense" || stored_as == "f32" || stored_as == "f16" || stored_as == "bf16" || stored_as == "f64";
+  return stored_as == "dense" || stored_as == "f32" || stored_as == "f16" || stored_as == "bf16" ||
+         stored_as == "f64";
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct ModelParams : Params {
 
 struct DataParams : Params {
   text::TextData calibration;
-  std::string train;                ///< text file for train.* and distill.* steps
+  std::string train;  ///< text file for train.* and distill.* steps
   void visit(ParamVisitor& v) override;
 };
 

@@ -12,11 +12,14 @@
 
 namespace cupel::cli {
 
-std::string version() { return CUPEL_VERSION; }
+std::string version() {
+  return CUPEL_VERSION;
+}
 
 std::string version_line(const char* program) {
-  return cat(program, " ", CUPEL_VERSION, " (commit ", CUPEL_COMMIT, ", ", CUPEL_COMPILER, ", CPU kernels up to ",
-             kernels::isa_name(kernels::best_isa()), ", CUDA kernels ", CUPEL_CUDA_TEXT, ")");
+  return cat(program, " ", CUPEL_VERSION, " (commit ", CUPEL_COMMIT, ", ", CUPEL_COMPILER,
+             ", CPU kernels up to ", kernels::isa_name(kernels::best_isa()), ", CUDA kernels ",
+             CUPEL_CUDA_TEXT, ")");
 }
 
 std::string machine() {

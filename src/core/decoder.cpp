@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// The forward pass. Axes: n sequences, t new positions, s all positions (cache included), h hidden, d head dimension.
+// The forward pass. Axes: n sequences, t new positions, s all positions (cache included), h hidden,
+// d head dimension.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -38,7 +39,8 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_h, double eps)
 }
 
 /// Rotates the pairs (j, j + d/2) of x [n, heads, t, d] by the angles of rows [from, from + t).
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine, int64_t from) {
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine,
+                  int64_t from) {
   const int64_t t = x.size(2), half = x.size(3) / 2;
   const at::Tensor c = cosine.slice(0, from, from + t), s = sine.slice(0, from, from + t);
   const at::Tensor w = wide(x);
@@ -58,7 +60,8 @@ void Model::grow_rope(int64_t positions) {
   const int64_t rows = std::max<int64_t>(positions, cosine_.defined() ? 2 * cosine_.size(0) : 256);
   const std::vector<double> frequency = format::rope_frequencies(config_.rope, config_.head_dim);
   const auto half = static_cast<int64_t>(frequency.size());
-  at::Tensor cosine = at::empty({rows, half}, at::kFloat), sine = at::empty({rows, half}, at::kFloat);
+  at::Tensor cosine = at::empty({rows, half}, at::kFloat),
+             sine = at::empty({rows, half}, at::kFloat);
   float* c = cosine.data_ptr<float>();
   float* s = sine.data_ptr<float>();
   for (int64_t p = 0; p < rows; ++p) {
@@ -99,8 +102,9 @@ at::Tensor Model::attention(int index, const at::Tensor& x_nth, const Tap& tap, 
   }
   std::optional<at::Tensor> mask;
   if (past && t > 1) mask = causal_mask(t, past, x.device());
-  const at::Tensor y = at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/past == 0,
-                                                        std::nullopt, config_.heads != config_.kv_heads);
+  const at::Tensor y =
+      at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/past == 0,
+                                       std::nullopt, config_.heads != config_.kv_heads);
   const at::Tensor y_nti = y.transpose(1, 2).reshape({n, t, -1});
   if (tap) tap(Role::output, y_nti);
   return at::linear(y_nti, w.output);
@@ -122,9 +126,13 @@ at::Tensor Model::block(int index, const at::Tensor& x_nth, const Tap& tap, KvCa
   return h + mlp(index, h, tap);
 }
 
-at::Tensor Model::normalized(const at::Tensor& x_nth) { return rms_norm(x_nth, final_norm(), config_.norm_eps); }
+at::Tensor Model::normalized(const at::Tensor& x_nth) {
+  return rms_norm(x_nth, final_norm(), config_.norm_eps);
+}
 
-at::Tensor Model::logits(const at::Tensor& x_nth) { return at::linear(normalized(x_nth), head()); }
+at::Tensor Model::logits(const at::Tensor& x_nth) {
+  return at::linear(normalized(x_nth), head());
+}
 
 at::Tensor Model::forward(const at::Tensor& ids_nt, KvCache* cache) {
   at::Tensor x = embed(ids_nt);

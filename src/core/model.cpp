@@ -16,12 +16,14 @@ namespace {
 using format::Role;
 using format::WeightId;
 
-constexpr Role kLayerRoles[] = {Role::attention_norm, Role::query, Role::key,  Role::value, Role::output,
-                                Role::mlp_norm,       Role::gate,  Role::up,   Role::down};
+constexpr Role kLayerRoles[] = {Role::attention_norm, Role::query,  Role::key,
+                                Role::value,          Role::output, Role::mlp_norm,
+                                Role::gate,           Role::up,     Role::down};
 // Standard deviation of new weights, as in GPT-2.
 constexpr double kInitialDeviation = 0.02;
 
-at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& options, Role role, Rng rng) {
+at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& options, Role role,
+                         Rng rng) {
   const std::vector<int64_t> shape = config.shape_of(role);
   at::Tensor t = at::empty(shape, at::kFloat);
   if (!format::is_matrix(role) && role != Role::embedding && role != Role::head) {
@@ -30,7 +32,8 @@ at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& 
     const bool into_stream = role == Role::output || role == Role::down;
     const double scale = into_stream ? 1 / std::sqrt(2.0 * static_cast<double>(config.layers)) : 1;
     float* out = t.data_ptr<float>();
-    for (int64_t i = 0; i < t.numel(); ++i) out[i] = static_cast<float>(kInitialDeviation * scale * rng.normal());
+    for (int64_t i = 0; i < t.numel(); ++i)
+      out[i] = static_cast<float>(kInitialDeviation * scale * rng.normal());
   }
   return t.to(options.weights).to(options.device, options.compute);
 }
@@ -39,20 +42,32 @@ at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& 
 
 at::Tensor& LayerWeights::of(Role role) {
   switch (role) {
-    case Role::attention_norm: return attention_norm;
-    case Role::query: return query;
-    case Role::key: return key;
-    case Role::value: return value;
-    case Role::output: return output;
-    case Role::mlp_norm: return mlp_norm;
-    case Role::gate: return gate;
-    case Role::up: return up;
-    case Role::down: return down;
-    default: fail(Fault::internal, "the role ", format::role_name(role), " is not inside a layer");
+    case Role::attention_norm:
+      return attention_norm;
+    case Role::query:
+      return query;
+    case Role::key:
+      return key;
+    case Role::value:
+      return value;
+    case Role::output:
+      return output;
+    case Role::mlp_norm:
+      return mlp_norm;
+    case Role::gate:
+      return gate;
+    case Role::up:
+      return up;
+    case Role::down:
+      return down;
+    default:
+      fail(Fault::internal, "the role ", format::role_name(role), " is not inside a layer");
   }
 }
 
-const at::Tensor& LayerWeights::of(Role role) const { return const_cast<LayerWeights*>(this)->of(role); }
+const at::Tensor& LayerWeights::of(Role role) const {
+  return const_cast<LayerWeights*>(this)->of(role);
+}
 
 Model::Model(const format::ModelConfig& config, const ModelOptions& options)
     : config_(config), options_(options), layers_(static_cast<std::size_t>(config.layers)) {
@@ -69,7 +84,8 @@ Model Model::random(const format::ModelConfig& config, const ModelOptions& optio
   Model model(config, options);
   const Rng rng(seed, "model");
   const auto draw = [&](WeightId id) {
-    return random_weight(config, options, id.role, rng.child(format::canonical_name(config.architecture(), id)));
+    return random_weight(config, options, id.role,
+                         rng.child(format::canonical_name(config.architecture(), id)));
   };
   model.embedding_ = draw({Role::embedding});
   model.final_norm_ = draw({Role::final_norm});
@@ -133,17 +149,22 @@ at::Tensor& Model::head() {
 
 at::Tensor& Model::weight(WeightId id) {
   switch (id.role) {
-    case Role::embedding: return embedding();
-    case Role::final_norm: return final_norm();
-    case Role::head: return head();
-    default: return layer(id.layer).of(id.role);
+    case Role::embedding:
+      return embedding();
+    case Role::final_norm:
+      return final_norm();
+    case Role::head:
+      return head();
+    default:
+      return layer(id.layer).of(id.role);
   }
 }
 
 void Model::set_weight(WeightId id, at::Tensor value) {
   const std::vector<int64_t> shape = config_.shape_of(id.role);
-  CUPEL_CHECK(value.sizes() == at::IntArrayRef(shape), internal, "a new ", format::role_name(id.role),
-              " weight has shape ", list_text(value.sizes()), ", the model needs ", list_text(shape));
+  CUPEL_CHECK(value.sizes() == at::IntArrayRef(shape), internal, "a new ",
+              format::role_name(id.role), " weight has shape ", list_text(value.sizes()),
+              ", the model needs ", list_text(shape));
   weight(id) = value.to(options_.device, options_.compute);
   if (id.layer >= 0) changed_[static_cast<std::size_t>(id.layer)] = true;
 }
@@ -163,7 +184,8 @@ std::vector<std::pair<std::string, at::Tensor>> Model::named_weights() {
 
 void Model::evict(int index) {
   CUPEL_ASSERT(index >= 0 && index < layers());
-  if (source_ && !changed_[static_cast<std::size_t>(index)]) layers_[static_cast<std::size_t>(index)] = {};
+  if (source_ && !changed_[static_cast<std::size_t>(index)])
+    layers_[static_cast<std::size_t>(index)] = {};
 }
 
 void Model::remove_layers(const std::vector<int>& removed) {

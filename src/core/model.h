@@ -16,7 +16,8 @@ namespace cupel::core {
 // Axes: n sequences, t tokens, h hidden, o outputs, i inputs, v vocabulary.
 
 struct ModelOptions {
-  /// Weights are rounded to this type after reading ("float32" leaves them); the arithmetic is in `compute`.
+  /// Weights are rounded to this type after reading ("float32" leaves them); the arithmetic is in
+  /// `compute`.
   at::ScalarType weights = at::kFloat;
   at::ScalarType compute = at::kFloat;
   at::Device device = at::kCPU;
@@ -29,24 +30,28 @@ struct LayerWeights {
   const at::Tensor& of(format::Role role) const;
 };
 
-/// Called with the input of each group of matrices that share it, x [n, t, i], and the group's first role.
+/// Called with the input of each group of matrices that share it, x [n, t, i], and the group's
+/// first role.
 using Tap = std::function<void(format::Role first, const at::Tensor& x_nti)>;
 
-/// Keys and values of earlier positions of a batch, one pair per layer, [n, kv_heads, t, head_dim]; grows by forward.
+/// Keys and values of earlier positions of a batch, one pair per layer, [n, kv_heads, t, head_dim];
+/// grows by forward.
 struct KvCache {
   std::vector<at::Tensor> keys, values;
   int64_t length = 0;
 };
 
-/// A decoder in LibTorch, driven by the architecture table. Weights are plain tensors: methods read and replace them.
-/// Copies share tensors (clone() does not). Layers load from the checkpoint at first use; evict() lets a layer that was
-/// not changed go, so that a model larger than memory can be walked block by block. Not thread-safe.
+/// A decoder in LibTorch, driven by the architecture table. Weights are plain tensors: methods read
+/// and replace them. Copies share tensors (clone() does not). Layers load from the checkpoint at
+/// first use; evict() lets a layer that was not changed go, so that a model larger than memory can
+/// be walked block by block. Not thread-safe.
 class Model {
  public:
   Model(std::shared_ptr<const format::Checkpoint> source, const ModelOptions& options);
   /// A new model with weights drawn from N(0, 0.02^2) (norms are 1; output and down are scaled by
   /// 1/sqrt(2 layers)): the start of training.
-  static Model random(const format::ModelConfig& config, const ModelOptions& options, uint64_t seed);
+  static Model random(const format::ModelConfig& config, const ModelOptions& options,
+                      uint64_t seed);
   Model clone() const;
 
   const format::ModelConfig& config() const { return config_; }
@@ -54,21 +59,24 @@ class Model {
   int layers() const { return static_cast<int>(config_.layers); }
 
   LayerWeights& layer(int index);
-  at::Tensor& embedding();     ///< [v, h]
-  at::Tensor& final_norm();    ///< [h]
-  at::Tensor& head();          ///< [v, h]; the embedding itself when tied
+  at::Tensor& embedding();   ///< [v, h]
+  at::Tensor& final_norm();  ///< [h]
+  at::Tensor& head();        ///< [v, h]; the embedding itself when tied
   at::Tensor& weight(format::WeightId id);
-  /// Moves and casts `value`. evict() keeps a weight that was changed so; edits through layer() are lost then.
+  /// Moves and casts `value`. evict() keeps a weight that was changed so; edits through layer() are
+  /// lost then.
   void set_weight(format::WeightId id, at::Tensor value);
-  /// Every weight once (a tied head is the embedding), with its canonical name: embedding, layers, norm, head. Loads
-  /// everything.
+  /// Every weight once (a tied head is the embedding), with its canonical name: embedding, layers,
+  /// norm, head. Loads everything.
   std::vector<std::pair<std::string, at::Tensor>> named_weights();
   void evict(int layer);
 
   /// Token ids [n, t] (int64) to x [n, t, h].
   at::Tensor embed(const at::Tensor& ids_nt);
-  /// One decoder layer; causal within the sequence. With a cache, x holds the positions after cache->length.
-  at::Tensor block(int index, const at::Tensor& x_nth, const Tap& tap = {}, KvCache* cache = nullptr);
+  /// One decoder layer; causal within the sequence. With a cache, x holds the positions after
+  /// cache->length.
+  at::Tensor block(int index, const at::Tensor& x_nth, const Tap& tap = {},
+                   KvCache* cache = nullptr);
   /// The final norm: what the head reads.
   at::Tensor normalized(const at::Tensor& x_nth);
   /// Final norm and head: x [.., h] to logits [.., v].
@@ -76,7 +84,8 @@ class Model {
   /// All of it. `cache` grows by t.
   at::Tensor forward(const at::Tensor& ids_nt, KvCache* cache = nullptr);
 
-  /// Takes `removed` layers out and renumbers the rest; config().layers follows. Indices must be valid and distinct.
+  /// Takes `removed` layers out and renumbers the rest; config().layers follows. Indices must be
+  /// valid and distinct.
   void remove_layers(const std::vector<int>& removed);
 
  private:
@@ -91,18 +100,20 @@ class Model {
   ModelOptions options_;
   std::shared_ptr<const format::Checkpoint> source_;  ///< null for a model that was made here
   std::vector<LayerWeights> layers_;
-  std::vector<int> source_layer_;                     ///< layer of the checkpoint behind each of ours
+  std::vector<int> source_layer_;  ///< layer of the checkpoint behind each of ours
   std::vector<bool> changed_;
   at::Tensor embedding_, final_norm_, head_;
-  at::Tensor cosine_, sine_;                          ///< [positions, head_dim / 2] float32, grown on demand
+  at::Tensor cosine_, sine_;  ///< [positions, head_dim / 2] float32, grown on demand
 };
 
 /// "float32", "bfloat16", "float16" to the type; Fault::user otherwise.
 at::ScalarType scalar_type(std::string_view name);
 std::string_view scalar_type_name(at::ScalarType type);
-/// "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1". Fault::environment when there is no such device.
+/// "auto" (a GPU if there is one), "cpu", "cuda", "cuda:1". Fault::environment when there is no
+/// such device.
 at::Device device_from_name(std::string_view name);
-/// Only kernels that give the same bits in every run, from now on: to be called before a device is used.
+/// Only kernels that give the same bits in every run, from now on: to be called before a device is
+/// used.
 void set_deterministic();
 
 }  // namespace cupel::core

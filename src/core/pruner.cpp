@@ -20,9 +20,9 @@ std::string quoted_list(const std::vector<std::string>& texts) {
 std::string PrunePlan::to_json() const {
   std::vector<std::string> names;
   for (const auto& [name, value] : replace) names.push_back(name);
-  return cat("{\"remove_layers\": ", list_text(remove_layers), ", \"replace\": ", quoted_list(names),
-             ", \"score\": ", json_quote(score_name), ", \"scores\": ", list_text(scores),
-             ", \"notes\": ", quoted_list(notes), "}");
+  return cat("{\"remove_layers\": ", list_text(remove_layers),
+             ", \"replace\": ", quoted_list(names), ", \"score\": ", json_quote(score_name),
+             ", \"scores\": ", list_text(scores), ", \"notes\": ", quoted_list(notes), "}");
 }
 
 void apply(const PrunePlan& plan, Model& model) {
@@ -30,11 +30,12 @@ void apply(const PrunePlan& plan, Model& model) {
   std::sort(gone.begin(), gone.end());
   const bool valid = gone.empty() || (gone.front() >= 0 && gone.back() < model.layers() &&
                                       std::adjacent_find(gone.begin(), gone.end()) == gone.end());
-  CUPEL_CHECK(valid, data, "the plan removes layers ", list_text(gone), ", but the model has layers 0 to ",
-              model.layers() - 1, ", each removable once");
+  CUPEL_CHECK(valid, data, "the plan removes layers ", list_text(gone),
+              ", but the model has layers 0 to ", model.layers() - 1, ", each removable once");
   for (const auto& [name, value] : plan.replace) {
     const auto id = format::id_of_canonical(model.config().architecture(), name);
-    CUPEL_CHECK(id.has_value(), data, "the plan replaces '", name, "', which this model does not have");
+    CUPEL_CHECK(id.has_value(), data, "the plan replaces '", name,
+                "', which this model does not have");
     model.set_weight(*id, value);
   }
   model.remove_layers(gone);

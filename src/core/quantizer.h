@@ -16,40 +16,43 @@
 
 namespace cupel::core {
 
-/// Matrices that share their input (q/k/v, gate/up, or one alone): one set of statistics, one factorisation.
+/// Matrices that share their input (q/k/v, gate/up, or one alone): one set of statistics, one
+/// factorisation.
 struct MatrixGroup {
-  std::string id;                       ///< names the input: "model.layers.3.self_attn.qkv"
+  std::string id;  ///< names the input: "model.layers.3.self_attn.qkv"
   std::vector<std::string> names;
-  std::vector<at::Tensor> weights_oi;   ///< float32 on the device
+  std::vector<at::Tensor> weights_oi;  ///< float32 on the device
 };
 
 /// What became of one matrix, for the report.
 struct MatrixResult {
   format::WeightCode code;
-  std::string fallback;                 ///< not empty: why the method was replaced by plain rounding
-  std::string note;                     ///< "damping 0.1", ...
+  std::string fallback;  ///< not empty: why the method was replaced by plain rounding
+  std::string note;      ///< "damping 0.1", ...
 };
 
-/// A handle to the decoder block for methods that optimise a whole block. Implemented by the pipeline.
+/// A handle to the decoder block for methods that optimise a whole block. Implemented by the
+/// pipeline.
 class BlockHandle;
 
-/// A method that decides which codes represent a matrix. Stateless between groups; results depend on the arguments
-/// alone. Methods are made from their parameters through Registry<Quantizer>.
+/// A method that decides which codes represent a matrix. Stateless between groups; results depend
+/// on the arguments alone. Methods are made from their parameters through Registry<Quantizer>.
 class Quantizer {
  public:
   virtual ~Quantizer() = default;
   virtual Needs needs() const = 0;
-  /// One result per matrix, in order. Never gives up a matrix: where the statistics can't be used, it falls back to
-  /// plain rounding and says so.
-  virtual std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats, BlockHandle* block,
-                                             const Rng& rng) const = 0;
+  /// One result per matrix, in order. Never gives up a matrix: where the statistics can't be used,
+  /// it falls back to plain rounding and says so.
+  virtual std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,
+                                             BlockHandle* block, const Rng& rng) const = 0;
   /// The layout that it writes.
   virtual std::shared_ptr<const format::Layout> layout() const = 0;
 };
 
 /// Parameters that all quantizers share; a method's own struct extends it and visits it first.
 struct QuantizerParams : Params {
-  /// Glob over names of decoder matrices ("*" is all of them, never embedding or head: name those in full).
+  /// Glob over names of decoder matrices ("*" is all of them, never embedding or head: name those
+  /// in full).
   std::string layers = "*";
   Choice layout;
   Choice transform;

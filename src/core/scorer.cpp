@@ -41,7 +41,8 @@ class ModelScorer : public text::Scorer {
     for (int i = 0; i < model_.layers(); ++i) x_nth = model_.block(i, x_nth);
     for (int64_t first = from; first < ids_nt.size(1); first += kLogitRows) {
       const int64_t rows = std::min(kLogitRows, ids_nt.size(1) - first);
-      const at::Tensor logits_tv = host_float(model_.logits(x_nth[0].slice(0, first, first + rows)));
+      const at::Tensor logits_tv =
+          host_float(model_.logits(x_nth[0].slice(0, first, first + rows)));
       const int64_t bad = first_bad_row(logits_tv);
       if (bad >= 0) explain(ids_nt, first + bad);
       sink({first, rows, vocab(), logits_tv.const_data_ptr<float>()});
@@ -52,24 +53,25 @@ class ModelScorer : public text::Scorer {
   /// The ids as [1, t], each in the vocabulary.
   at::Tensor checked(std::span<const text::Token> ids) const {
     const auto length = static_cast<int64_t>(ids.size());
-    CUPEL_CHECK(length > 0 && length <= max_length(), user, "a sequence of ", length, " tokens does not fit ", name_,
-                ", which takes 1 to ", max_length());
+    CUPEL_CHECK(length > 0 && length <= max_length(), user, "a sequence of ", length,
+                " tokens does not fit ", name_, ", which takes 1 to ", max_length());
     at::Tensor ids_nt = at::empty({1, length}, at::kLong);
     for (int64_t t = 0; t < length; ++t) {
       const text::Token id = ids[static_cast<std::size_t>(t)];
-      CUPEL_CHECK(id >= 0 && id < vocab(), user, "token ", id, " at position ", t, " is not in the vocabulary of ",
-                  name_, " (", vocab(), " tokens)");
+      CUPEL_CHECK(id >= 0 && id < vocab(), user, "token ", id, " at position ", t,
+                  " is not in the vocabulary of ", name_, " (", vocab(), " tokens)");
       ids_nt.data_ptr<int64_t>()[t] = id;
     }
     return ids_nt;
   }
 
-  /// Runs the sequence again to say where the first number that is not finite arises. (Attention carries NaN to earlier
-  /// positions too: 0 * NaN.)
+  /// Runs the sequence again to say where the first number that is not finite arises. (Attention
+  /// carries NaN to earlier positions too: 0 * NaN.)
   [[noreturn]] void explain(const at::Tensor& ids_nt, int64_t position) {
     const auto stop = [&](int64_t at, const std::string& place) {
-      fail(Fault::data, "the logits of ", name_, " are not finite; it starts at position ", at, " in ", place,
-           "; likely cause: a damaged weight, or ", scalar_type_name(model_.options().compute), " overflows");
+      fail(Fault::data, "the logits of ", name_, " are not finite; it starts at position ", at,
+           " in ", place, "; likely cause: a damaged weight, or ",
+           scalar_type_name(model_.options().compute), " overflows");
     };
     at::Tensor x_nth = model_.embed(ids_nt);
     int64_t bad = first_bad_row(x_nth[0]);
@@ -79,7 +81,8 @@ class ModelScorer : public text::Scorer {
       bad = first_bad_row(x_nth[0]);
       if (bad >= 0) stop(bad, cat("layer ", i));
     }
-    fail(Fault::data, "the logits of ", name_, " at position ", position, " are not finite; it starts in the head");
+    fail(Fault::data, "the logits of ", name_, " at position ", position,
+         " are not finite; it starts in the head");
   }
 
   Model& model_;

@@ -13,10 +13,13 @@
 namespace cupel::core {
 namespace {
 
-// Tokens whose products are summed in float32 before they join the float64 sum; more lose digits, fewer cost time.
+// Tokens whose products are summed in float32 before they join the float64 sum; more lose digits,
+// fewer cost time.
 constexpr int64_t kPieceTokens = 1024;
 
-bool all_finite(const at::Tensor& t) { return !t.defined() || at::isfinite(t).all().item<bool>(); }
+bool all_finite(const at::Tensor& t) {
+  return !t.defined() || at::isfinite(t).all().item<bool>();
+}
 
 }  // namespace
 
@@ -25,16 +28,20 @@ void Stats::add(const Needs& needs, const at::Tensor& x) {
   const int64_t width = x.size(-1);
   const at::Tensor x_ti = x.reshape({-1, width});
   const auto options = at::TensorOptions(at::kDouble).device(x.device());
-  if (needs.second_moment && !second_moment_ii.defined()) second_moment_ii = at::zeros({width, width}, options);
+  if (needs.second_moment && !second_moment_ii.defined())
+    second_moment_ii = at::zeros({width, width}, options);
   if (needs.absmax && !absmax_i.defined()) absmax_i = at::zeros({width}, options);
   for (int64_t t = 0; t < x_ti.size(0); t += kPieceTokens) {
-    const at::Tensor piece = x_ti.slice(0, t, std::min(t + kPieceTokens, x_ti.size(0))).to(at::kFloat);
+    const at::Tensor piece =
+        x_ti.slice(0, t, std::min(t + kPieceTokens, x_ti.size(0))).to(at::kFloat);
     if (needs.second_moment) second_moment_ii.add_(at::matmul(piece.t(), piece));
     if (needs.absmax) absmax_i = at::maximum(absmax_i, piece.abs().amax(0).to(at::kDouble));
   }
   tokens += x_ti.size(0);
 }
 
-bool Stats::finite() const { return all_finite(second_moment_ii) && all_finite(absmax_i); }
+bool Stats::finite() const {
+  return all_finite(second_moment_ii) && all_finite(absmax_i);
+}
 
 }  // namespace cupel::core

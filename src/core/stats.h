@@ -12,10 +12,12 @@ namespace cupel::core {
 
 /// What a method wants to know about the input of a group of matrices.
 struct Needs {
-  bool second_moment = false;   ///< sum of x x^T
-  bool absmax = false;          ///< largest |x| per input
+  bool second_moment = false;  ///< sum of x x^T
+  bool absmax = false;         ///< largest |x| per input
   bool any() const { return second_moment || absmax; }
-  Needs operator|(const Needs& o) const { return {second_moment || o.second_moment, absmax || o.absmax}; }
+  Needs operator|(const Needs& o) const {
+    return {second_moment || o.second_moment, absmax || o.absmax};
+  }
 };
 
 /// Statistics of the input of one group (legend: i inputs). Sums are float64, over `tokens` tokens.

@@ -19,8 +19,9 @@ struct TypePair {
   at::ScalarType scalar;
 };
 constexpr TypePair kTypes[] = {
-    {ElementType::f32, at::kFloat}, {ElementType::f64, at::kDouble}, {ElementType::u8, at::kByte},
-    {ElementType::i8, at::kChar},   {ElementType::i32, at::kInt},    {ElementType::i64, at::kLong},
+    {ElementType::f32, at::kFloat}, {ElementType::f64, at::kDouble},
+    {ElementType::u8, at::kByte},   {ElementType::i8, at::kChar},
+    {ElementType::i32, at::kInt},   {ElementType::i64, at::kLong},
     {ElementType::f16, at::kHalf},  {ElementType::bf16, at::kBFloat16},
 };
 
@@ -33,7 +34,9 @@ at::Tensor tensor_of(std::span<const float> values, at::IntArrayRef shape) {
   return t;
 }
 
-at::Tensor host_float(const at::Tensor& t) { return t.detach().to(at::kCPU, at::kFloat).contiguous(); }
+at::Tensor host_float(const at::Tensor& t) {
+  return t.detach().to(at::kCPU, at::kFloat).contiguous();
+}
 
 std::span<const float> floats(const at::Tensor& t) {
   CUPEL_ASSERT(t.is_contiguous() && t.device().is_cpu() && t.scalar_type() == at::kFloat);
@@ -47,7 +50,8 @@ format::Array array_of(const at::Tensor& t) {
     const auto* first = static_cast<const std::byte*>(host.const_data_ptr());
     return {pair.element, host.sizes().vec(), std::vector<std::byte>(first, first + host.nbytes())};
   }
-  fail(Fault::internal, "a tensor of type ", c10::toString(host.scalar_type()), " has no array form");
+  fail(Fault::internal, "a tensor of type ", c10::toString(host.scalar_type()),
+       " has no array form");
 }
 
 at::Tensor tensor_of(const format::Array& array) {
@@ -55,10 +59,12 @@ at::Tensor tensor_of(const format::Array& array) {
     if (pair.element != array.type) continue;
     at::Tensor t = at::empty(array.shape, pair.scalar);
     CUPEL_ASSERT(t.nbytes() == array.bytes.size());
-    if (!array.bytes.empty()) std::memcpy(t.mutable_data_ptr(), array.bytes.data(), array.bytes.size());
+    if (!array.bytes.empty())
+      std::memcpy(t.mutable_data_ptr(), array.bytes.data(), array.bytes.size());
     return t;
   }
-  fail(Fault::internal, "an array of type ", format::traits(array.type).name, " has no tensor form");
+  fail(Fault::internal, "an array of type ", format::traits(array.type).name,
+       " has no tensor form");
 }
 
 at::Tensor decoded_weight(const format::WeightCode& code) {

@@ -15,8 +15,9 @@
 
 namespace cupel::format {
 
-/// The front of a `*.cupel` file: an ordinary HDF5 file whose 4096-byte userblock holds this header, little endian.
-/// All offsets are absolute. `index`, `config` and `tokenizer` are the datasets of these names.
+/// The front of a `*.cupel` file: an ordinary HDF5 file whose 4096-byte userblock holds this
+/// header, little endian. All offsets are absolute. `index`, `config` and `tokenizer` are the
+/// datasets of these names.
 struct ArtifactHeader {
   static constexpr char kMagic[8] = {'C', 'U', 'P', 'E', 'L', '\r', '\n', '\x1a'};
   static constexpr uint32_t kVersion = 1;
@@ -37,17 +38,19 @@ struct ArtifactTensor {
   std::string name;
   WeightId id;
   std::shared_ptr<const Layout> layout;
-  int64_t rows = 0, cols = 0;   ///< a vector is [1, cols]
+  int64_t rows = 0, cols = 0;  ///< a vector is [1, cols]
   InputTransform input;
   PlaneViews planes;
-  int64_t bytes = 0;            ///< of its planes
+  int64_t bytes = 0;  ///< of its planes
 };
 
-/// A mapped, validated artifact: header, index, every offset and length are checked against the file and the layouts
-/// before anything is used; no HDF5 code is involved. Thread-safe, the views live as long as this object.
+/// A mapped, validated artifact: header, index, every offset and length are checked against the
+/// file and the layouts before anything is used; no HDF5 code is involved. Thread-safe, the views
+/// live as long as this object.
 class Artifact {
  public:
-  /// Fault::data with the reason for a damaged file; a newer format version is refused by its number.
+  /// Fault::data with the reason for a damaged file; a newer format version is refused by its
+  /// number.
   static std::shared_ptr<const Artifact> open(const std::string& path);
 
   const ModelConfig& config() const { return config_; }
@@ -58,10 +61,12 @@ class Artifact {
   /// nullptr when absent (a tied head has no tensor of its own).
   const ArtifactTensor* find(WeightId id) const;
   int64_t file_bytes() const { return static_cast<int64_t>(file_.bytes().size()); }
-  /// Reads every plane: compares its CRC and looks for floats that are not finite; Fault::data names the first.
+  /// Reads every plane: compares its CRC and looks for floats that are not finite; Fault::data
+  /// names the first.
   void verify() const;
 
-  /// A dataset of the file as header and index describe it: "/tensors/<name>/<plane>", "/transforms/<id>/<plane>",
+  /// A dataset of the file as header and index describe it: "/tensors/<name>/<plane>",
+  /// "/transforms/<id>/<plane>",
   /// "/index", ...; all lie inside the file and none overlaps another.
   struct Dataset {
     std::string name;

@@ -16,19 +16,20 @@ namespace cupel::format {
 
 /// One weight of a model under its canonical name.
 struct WeightInfo {
-  std::string name;       ///< "model.layers.3.mlp.up_proj.weight"
+  std::string name;  ///< "model.layers.3.mlp.up_proj.weight"
   WeightId id;
   std::vector<int64_t> shape;
   std::string stored_as;  ///< element type or layout: "q4_1", "bf16", "uniform"
   int64_t bytes = 0;
 };
 
-/// A model, whatever holds it: a Hugging Face folder, a GGUF file, an artifact. Weights come under canonical names,
-/// in canonical order of rows. Opening maps and validates, reads no weight. Thread-safe.
+/// A model, whatever holds it: a Hugging Face folder, a GGUF file, an artifact. Weights come under
+/// canonical names, in canonical order of rows. Opening maps and validates, reads no weight.
+/// Thread-safe.
 class Checkpoint {
  public:
-  /// Fault::user when the path holds no model; Fault::data when tensors are missing, have a wrong shape, or when an
-  /// unknown tensor could mean a feature that we would miss.
+  /// Fault::user when the path holds no model; Fault::data when tensors are missing, have a wrong
+  /// shape, or when an unknown tensor could mean a feature that we would miss.
   static std::unique_ptr<Checkpoint> open(const std::string& path);
   virtual ~Checkpoint() = default;
 
@@ -40,7 +41,8 @@ class Checkpoint {
   virtual void read(std::string_view name, std::span<float> out) const = 0;
   /// config.json (the file's own text, or what we wrote for a GGUF file).
   const std::string& config_json() const { return config_json_; }
-  /// The tokenizer as JSON (the schema of tokenizer.json plus our "cupel" object), "" when the model has none.
+  /// The tokenizer as JSON (the schema of tokenizer.json plus our "cupel" object), "" when the
+  /// model has none.
   virtual std::string tokenizer_json() const = 0;
   /// "gguf v3", "safetensors", "cupel 1".
   virtual std::string kind() const = 0;
@@ -50,7 +52,8 @@ class Checkpoint {
   int64_t file_bytes() const { return file_bytes_; }
   /// What was left unused and why, for the user to see.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// Hash of what the weights are: config, names, shapes, types and the stored content of each tensor.
+  /// Hash of what the weights are: config, names, shapes, types and the stored content of each
+  /// tensor.
   virtual std::string fingerprint() const;
 
  protected:
@@ -61,8 +64,8 @@ class Checkpoint {
   int64_t file_bytes_ = 0;
 };
 
-/// The tokenizer of a folder (tokenizer.json + tokenizer_config.json + generation_config.json), a GGUF file, an
-/// artifact or a bare tokenizer.json, as one JSON. Fault::user when there is none.
+/// The tokenizer of a folder (tokenizer.json + tokenizer_config.json + generation_config.json), a
+/// GGUF file, an artifact or a bare tokenizer.json, as one JSON. Fault::user when there is none.
 std::string tokenizer_json_of(const std::string& path);
 
 }  // namespace cupel::format

@@ -14,8 +14,8 @@
 
 namespace cupel::format {
 
-/// One tensor of a file: where its bytes lie. `shape` is outermost first (a torch [out, in] matrix is {out, in} for
-/// GGUF too).
+/// One tensor of a file: where its bytes lie. `shape` is outermost first (a torch [out, in] matrix
+/// is {out, in} for GGUF too).
 struct TensorEntry {
   std::string name;
   ElementType type = ElementType::f32;
@@ -24,15 +24,15 @@ struct TensorEntry {
   int64_t elements() const;
 };
 
-/// The tensors and metadata of a file or a sharded folder, memory-mapped and fully validated, nothing copied.
-/// Names are those in the file. Thread-safe.
+/// The tensors and metadata of a file or a sharded folder, memory-mapped and fully validated,
+/// nothing copied. Names are those in the file. Thread-safe.
 class Container {
  public:
   virtual ~Container() = default;
   const std::vector<TensorEntry>& tensors() const { return tensors_; }
   const TensorEntry* find(std::string_view name) const;
-  /// Metadata as one JSON object (GGUF keys; safetensors `__metadata__`). GGUF arrays of more than 16 elements appear
-  /// as {"type": ..., "count": n}; read those through the GGUF interface.
+  /// Metadata as one JSON object (GGUF keys; safetensors `__metadata__`). GGUF arrays of more than
+  /// 16 elements appear as {"type": ..., "count": n}; read those through the GGUF interface.
   virtual std::string metadata_json() const = 0;
   /// "safetensors", "gguf v3".
   virtual std::string kind() const = 0;
@@ -42,7 +42,8 @@ class Container {
   const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
-  /// For find(); to be called once, when tensors_ is complete. Fault::data for a name that occurs twice.
+  /// For find(); to be called once, when tensors_ is complete. Fault::data for a name that occurs
+  /// twice.
   void index_names();
   std::vector<TensorEntry> tensors_;
   std::vector<std::string> notes_;

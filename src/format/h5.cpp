@@ -50,8 +50,8 @@ std::string reason() {
   return text;
 }
 
-/// Before the first call of an object: HDF5 neither prints, nor loads plugins, nor tidies up at exit (there it would try
-/// once more to write a file that a full disk has refused, and crash).
+/// Before the first call of an object: HDF5 neither prints, nor loads plugins, nor tidies up at
+/// exit (there it would try once more to write a file that a full disk has refused, and crash).
 void quiet() {
   static const herr_t once = H5dont_atexit();
   (void)once;

@@ -12,12 +12,13 @@
 
 namespace cupel::format {
 
-/// A small face of HDF5: files of contiguous, unfiltered, early-allocated datasets without object times, so that equal
-/// content gives equal bytes. HDF5's own error stack is turned into Fault::environment or Fault::data.
+/// A small face of HDF5: files of contiguous, unfiltered, early-allocated datasets without object
+/// times, so that equal content gives equal bytes. HDF5's own error stack is turned into
+/// Fault::environment or Fault::data.
 class H5Writer {
  public:
-  /// Creates `path` with a userblock of `userblock` zero bytes (0 or a power of two >= 512); datasets are aligned to
-  /// `alignment` bytes.
+  /// Creates `path` with a userblock of `userblock` zero bytes (0 or a power of two >= 512);
+  /// datasets are aligned to `alignment` bytes.
   H5Writer(const std::string& path, std::size_t userblock, std::size_t alignment);
   ~H5Writer();
   /// Writes a dataset; missing groups of the name ("/tensors/a.b/codes") are made.

@@ -13,8 +13,9 @@
 
 namespace cupel::format {
 
-/// What packed bits mean: pack, unpack (scalar, exact: the definition and the oracle of every kernel) and an honest
-/// account of bits. Immutable. The runtime runs a layout from the day it exists, through unpack.
+/// What packed bits mean: pack, unpack (scalar, exact: the definition and the oracle of every
+/// kernel) and an honest account of bits. Immutable. The runtime runs a layout from the day it
+/// exists, through unpack.
 class Layout {
  public:
   virtual ~Layout() = default;
@@ -25,14 +26,17 @@ class Layout {
 
   /// Float32 values of the arrays of a code, [rows, cols], input transform not undone.
   virtual void decode(const WeightCode& code, std::span<float> out) const = 0;
-  /// Arrays to planes, as the artifact stores them. Fault::data for arrays that break the layout's rules.
+  /// Arrays to planes, as the artifact stores them. Fault::data for arrays that break the layout's
+  /// rules.
   virtual Planes pack(const WeightCode& code) const = 0;
   /// Planes of a [rows, cols] matrix to float32: rows [row, row + count) in `out` [count, cols].
-  virtual void unpack(const PlaneViews& planes, int64_t rows, int64_t cols, int64_t row, int64_t count,
-                      std::span<float> out) const = 0;
+  virtual void unpack(const PlaneViews& planes, int64_t rows, int64_t cols, int64_t row,
+                      int64_t count, std::span<float> out) const = 0;
   /// Planes back to the arrays that pack() took: the inverse, bit for bit.
-  virtual std::map<std::string, Array> unpack_arrays(const PlaneViews& planes, int64_t rows, int64_t cols) const = 0;
-  /// The planes (name, type, shape) of a [rows, cols] matrix; the artifact reader demands exactly these.
+  virtual std::map<std::string, Array> unpack_arrays(const PlaneViews& planes, int64_t rows,
+                                                     int64_t cols) const = 0;
+  /// The planes (name, type, shape) of a [rows, cols] matrix; the artifact reader demands exactly
+  /// these.
   struct PlaneSpec {
     std::string name;
     ElementType type;
@@ -45,7 +49,8 @@ class Layout {
 
 /// Every layout by name with its parameters: `uniform`, `dense`.
 const std::vector<Alternative>& layout_alternatives();
-/// The layout that a recipe's choice describes. Fault::user for parameters that make no sense together.
+/// The layout that a recipe's choice describes. Fault::user for parameters that make no sense
+/// together.
 std::shared_ptr<const Layout> make_layout(const Choice& choice);
 /// From an artifact's record: name and parameters as JSON. Fault::data names an unknown layout.
 std::shared_ptr<const Layout> make_layout(std::string_view name, std::string_view params_json);

@@ -32,25 +32,28 @@ struct Array {
   }
 };
 
-/// What happens to the input of a linear layer before its stored weight: y = W x = W' (T x). Order: multiply by
-/// `scale` (if any), then flip `signs`, then an orthonormal Hadamard transform inside blocks of `hadamard` inputs.
-/// Weights that share an input share the transform (equal `id`), so the runtime applies it once.
+/// What happens to the input of a linear layer before its stored weight: y = W x = W' (T x). Order:
+/// multiply by `scale` (if any), then flip `signs`, then an orthonormal Hadamard transform inside
+/// blocks of `hadamard` inputs. Weights that share an input share the transform (equal `id`), so
+/// the runtime applies it once.
 struct InputTransform {
-  std::string id;              ///< names the transform inside a model; "" is the identity
-  int hadamard = 0;            ///< block width, a power of two that divides the input width; 0 is none
-  std::vector<float> scale;    ///< [i] or empty
-  std::vector<int8_t> signs;   ///< [i] of +1/-1 or empty
+  std::string id;    ///< names the transform inside a model; "" is the identity
+  int hadamard = 0;  ///< block width, a power of two that divides the input width; 0 is none
+  std::vector<float> scale;   ///< [i] or empty
+  std::vector<int8_t> signs;  ///< [i] of +1/-1 or empty
   bool identity() const { return hadamard == 0 && scale.empty() && signs.empty(); }
 };
 /// T applied to rows of x [n, i] in place: the definition, float32.
 void apply(const InputTransform& transform, float* x, int64_t n, int64_t width);
-/// W = W' T applied to rows of a stored weight [n, i] in place: back to the weight that acts on x itself.
+/// W = W' T applied to rows of a stored weight [n, i] in place: back to the weight that acts on x
+/// itself.
 void undo_on_weight(const InputTransform& transform, float* w, int64_t n, int64_t width);
 
 class Layout;
 
-/// One compressed matrix: which layout, and the layout's arrays before packing (uniform: codes u8 [o, i], scales f16
-/// [o, g], zeros u8 [o, g] when asymmetric). Owns its buffers; `layout` is shared and immutable.
+/// One compressed matrix: which layout, and the layout's arrays before packing (uniform: codes u8
+/// [o, i], scales f16 [o, g], zeros u8 [o, g] when asymmetric). Owns its buffers; `layout` is
+/// shared and immutable.
 struct WeightCode {
   std::shared_ptr<const Layout> layout;
   int64_t rows = 0, cols = 0;

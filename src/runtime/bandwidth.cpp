@@ -34,7 +34,7 @@ double read_bandwidth(ThreadPool& pool) {
     std::memset(buffer.get() + begin * block, 1, static_cast<std::size_t>((end - begin) * kBlock));
   });
   double best = 0;
-  std::atomic<uint64_t> total{0};   // keeps the loads alive
+  std::atomic<uint64_t> total{0};  // keeps the loads alive
   for (int pass = 0; pass < kPasses; ++pass) {
     const double start = now_seconds();
     pool.for_range(kBytes / kBlock, 1, [&](int64_t begin, int64_t end) {

@@ -6,8 +6,8 @@
 
 namespace cupel::runtime {
 
-/// Bytes per second that the pool's threads read from memory together: the best of several passes over a buffer that
-/// no cache holds.
+/// Bytes per second that the pool's threads read from memory together: the best of several passes
+/// over a buffer that no cache holds.
 double read_bandwidth(ThreadPool& pool);
 
 }  // namespace cupel::runtime

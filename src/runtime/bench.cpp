@@ -18,7 +18,8 @@ namespace {
 std::vector<text::Token> random_tokens(const Model& model, int64_t count) {
   Rng rng(0, "bench");
   std::vector<text::Token> ids(static_cast<std::size_t>(count));
-  for (auto& id : ids) id = static_cast<text::Token>(rng.below(static_cast<uint64_t>(model.config().vocab)));
+  for (auto& id : ids)
+    id = static_cast<text::Token>(rng.below(static_cast<uint64_t>(model.config().vocab)));
   const auto& tokenizer = model.tokenizer();
   if (tokenizer && tokenizer->bos() >= 0 && !ids.empty()) ids[0] = tokenizer->bos();
   return ids;
@@ -34,14 +35,17 @@ void measure(BenchResult& result, int64_t tokens, int repeats, const std::functi
   }
   for (const double rate : rates) result.tokens_per_second += rate / repeats;
   double squares = 0;
-  for (const double rate : rates) squares += (rate - result.tokens_per_second) * (rate - result.tokens_per_second);
+  for (const double rate : rates)
+    squares += (rate - result.tokens_per_second) * (rate - result.tokens_per_second);
   if (repeats > 1) result.stddev = std::sqrt(squares / (repeats - 1));
 }
 
 class Bench {
  public:
-  Bench(std::shared_ptr<const Model> model, const BenchOptions& options, const SessionOptions& session)
-      : options_(options), ids_(random_tokens(*model, options.depth + std::max(options.prompt, options.generate))),
+  Bench(std::shared_ptr<const Model> model, const BenchOptions& options,
+        const SessionOptions& session)
+      : options_(options),
+        ids_(random_tokens(*model, options.depth + std::max(options.prompt, options.generate))),
         session_(std::move(model), session) {
     session_.forward(ids(0, options.depth), 0);
   }
@@ -78,7 +82,8 @@ class Bench {
 
  private:
   std::span<const text::Token> ids(int64_t begin, int64_t count) const {
-    return std::span(ids_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
+    return std::span(ids_).subspan(static_cast<std::size_t>(begin),
+                                   static_cast<std::size_t>(count));
   }
   BenchResult named(const char* kind, int64_t count) const {
     BenchResult result;
@@ -95,12 +100,14 @@ class Bench {
 }  // namespace
 
 BenchReport bench(std::shared_ptr<const Model> model, const BenchOptions& options) {
-  CUPEL_CHECK(options.prompt >= 0 && options.generate >= 0 && options.depth >= 0 && options.repeats >= 1, user,
-              "bench: lengths and depth of at least 0 and 1 repeat or more are needed, not -p ", options.prompt, " -n ",
-              options.generate, " -d ", options.depth, " -r ", options.repeats);
+  CUPEL_CHECK(
+      options.prompt >= 0 && options.generate >= 0 && options.depth >= 0 && options.repeats >= 1,
+      user, "bench: lengths and depth of at least 0 and 1 repeat or more are needed, not -p ",
+      options.prompt, " -n ", options.generate, " -d ", options.depth, " -r ", options.repeats);
   SessionOptions session = options.session;
   if (session.context == 0)
-    session.context = std::max<int64_t>(1, options.depth + std::max(options.prompt, options.generate));
+    session.context =
+        std::max<int64_t>(1, options.depth + std::max(options.prompt, options.generate));
   BenchReport report;
   report.threads = session.threads > 0 ? session.threads : usable_processors();
   {

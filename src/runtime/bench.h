@@ -17,14 +17,14 @@ struct BenchOptions {
   SessionOptions session;
 };
 struct BenchResult {
-  std::string test;               ///< "pp512", "tg128", with " @ d4096" for a depth
+  std::string test;  ///< "pp512", "tg128", with " @ d4096" for a depth
   int64_t depth = 0;
   double tokens_per_second = 0, stddev = 0;
-  double gb_per_second = 0;       ///< weights and KV read per second (0 for prompts)
+  double gb_per_second = 0;  ///< weights and KV read per second (0 for prompts)
 };
 struct BenchReport {
   int threads = 0;
-  double probe_gb_per_second = 0; ///< read bandwidth of these threads, measured in this run
+  double probe_gb_per_second = 0;  ///< read bandwidth of these threads, measured in this run
   std::vector<BenchResult> results;
 };
 BenchReport bench(std::shared_ptr<const Model> model, const BenchOptions& options);

@@ -9,8 +9,8 @@
 
 namespace cupel::runtime {
 
-/// Scratch memory that only grows: 64-byte aligned, not initialised, content lost when it grows. One cache line more
-/// than asked for, so that a vector load at the end stays inside.
+/// Scratch memory that only grows: 64-byte aligned, not initialised, content lost when it grows.
+/// One cache line more than asked for, so that a vector load at the end stays inside.
 template <class T>
 class Buffer {
  public:
@@ -18,7 +18,7 @@ class Buffer {
     if (count > capacity_) {
       data_.reset();
       const auto bytes = static_cast<std::size_t>(count) * sizeof(T) + kAlignment;
-      data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t{kAlignment})));
+      data_.reset(static_cast<T*>(::operator new (bytes, std::align_val_t{kAlignment})));
       capacity_ = count;
     }
     return data_.get();
@@ -28,7 +28,7 @@ class Buffer {
  private:
   static constexpr std::size_t kAlignment = 64;
   struct Release {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
+    void operator()(T* p) const { ::operator delete (p, std::align_val_t{kAlignment}); }
   };
   std::unique_ptr<T, Release> data_;
   int64_t capacity_ = 0;

@@ -17,21 +17,27 @@ constexpr int64_t kScratchBytes = 32 << 20;
 // On the bits: vectorises, and no compiler flag can make it vanish.
 bool all_finite(const float* x, int64_t n) {
   uint32_t bad = 0;
-  for (int64_t i = 0; i < n; ++i) bad |= (std::bit_cast<uint32_t>(x[i]) & 0x7f800000u) == 0x7f800000u;
+  for (int64_t i = 0; i < n; ++i)
+    bad |= (std::bit_cast<uint32_t>(x[i]) & 0x7f800000u) == 0x7f800000u;
   return bad == 0;
 }
 
 }  // namespace
 
 Forward::Forward(const Model& model, KvCache& cache, ThreadPool& pool)
-    : model_(model), config_(model.config()), cpu_(model.cpu()), cache_(cache), pool_(pool),
+    : model_(model),
+      config_(model.config()),
+      cpu_(model.cpu()),
+      cache_(cache),
+      pool_(pool),
       step_(cpu_, pool, model.options().activations == Activations::exact),
       size_{config_.hidden, config_.heads * config_.head_dim, config_.kv_heads * config_.head_dim,
             config_.intermediate},
       frequencies_(format::rope_frequencies(config_.rope, config_.head_dim)) {}
 
 int64_t Forward::widest_step(int64_t wanted) const {
-  const int64_t floats = 2 * size_.hidden + size_.widest() + size_.query + 2 * size_.key + 2 * size_.intermediate;
+  const int64_t floats =
+      2 * size_.hidden + size_.widest() + size_.query + 2 * size_.key + 2 * size_.intermediate;
   const int64_t quantized = 2 * std::max(size_.widest(), size_.intermediate);
   return std::clamp<int64_t>(kScratchBytes / (4 * floats + quantized), 1, wanted);
 }
@@ -53,7 +59,8 @@ void Forward::angles(int64_t first, int64_t m) {
   const auto pairs = static_cast<int64_t>(frequencies_.size());
   for (int64_t t = 0; t < m; ++t)
     for (int64_t j = 0; j < pairs; ++j) {
-      const double angle = static_cast<double>(first + t) * frequencies_[static_cast<std::size_t>(j)];
+      const double angle =
+          static_cast<double>(first + t) * frequencies_[static_cast<std::size_t>(j)];
       cosine_t_.get()[t * pairs + j] = static_cast<float>(std::cos(angle));
       sine_t_.get()[t * pairs + j] = static_cast<float>(std::sin(angle));
     }
@@ -86,8 +93,9 @@ void Forward::add(int64_t row, int64_t layer, const char* part) {
   float* x = x_ti_.get() + row * size_.hidden;
   const float* d = d_ti_.get() + row * size_.hidden;
   for (int64_t i = 0; i < size_.hidden; ++i) x[i] += d[i];
-  CUPEL_CHECK(all_finite(x, size_.hidden), data, "model.layers.", layer, ".", part, ": its output at position ",
-              first_ + row, " is not finite; its weights, or those of a layer before it, are damaged");
+  CUPEL_CHECK(all_finite(x, size_.hidden), data, "model.layers.", layer, ".", part,
+              ": its output at position ", first_ + row,
+              " is not finite; its weights, or those of a layer before it, are damaged");
 }
 
 void Forward::attention_inputs(int64_t l) {
@@ -96,8 +104,9 @@ void Forward::attention_inputs(int64_t l) {
       {{&layer.query, q_th_.get()}, {&layer.key, k_th_.get()}, {&layer.value, v_th_.get()}}};
   step_.run(h_ti_.get(), m_, *layer.attention_in, outputs, [&](int64_t t) {
     if (l > 0) add(t, l - 1, "mlp");
-    cpu_.rms_norm(x_ti_.get() + t * size_.hidden, layer.attention_norm.data(), static_cast<float>(config_.norm_eps),
-                  h_ti_.get() + t * size_.hidden, size_.hidden);
+    cpu_.rms_norm(x_ti_.get() + t * size_.hidden, layer.attention_norm.data(),
+                  static_cast<float>(config_.norm_eps), h_ti_.get() + t * size_.hidden,
+                  size_.hidden);
   });
   const int64_t pairs = config_.head_dim / 2;
   pool_.for_range(m_, 16, [&](int64_t begin, int64_t end) {
@@ -116,14 +125,15 @@ void Forward::attend(int64_t l) {
   const kernels::KvView kv = cache_.view(l);
   const int64_t heads = config_.heads, count = first_ + m_;
   const float scale = static_cast<float>(1 / std::sqrt(static_cast<double>(config_.head_dim)));
-  // One position's heads are cut once per thread: heads of a group share keys, which are then still in cache.
+  // One position's heads are cut once per thread: heads of a group share keys, which are then still
+  // in cache.
   const int64_t share = m_ == 1 ? (heads + pool_.size() - 1) / pool_.size() : 1;
   const int64_t grain = std::max(share, grain_of(2 * count * config_.head_dim));
   pool_.for_range(m_ * heads, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t t = begin / heads, to = std::min(end, (t + 1) * heads);
-      cpu_.attention(q_th_.get() + t * size_.query, kv, first_ + t + 1, heads, scale, h_ti_.get() + t * size_.query,
-                     begin - t * heads, to - t * heads);
+      cpu_.attention(q_th_.get() + t * size_.query, kv, first_ + t + 1, heads, scale,
+                     h_ti_.get() + t * size_.query, begin - t * heads, to - t * heads);
       begin = to;
     }
   });
@@ -133,15 +143,18 @@ void Forward::attend(int64_t l) {
 
 void Forward::mlp(int64_t l) {
   const Model::Layer& layer = model_.layers()[static_cast<std::size_t>(l)];
-  const std::array<LinearOutput, 2> outputs{{{&layer.gate, gate_ti_.get()}, {&layer.up, up_ti_.get()}}};
+  const std::array<LinearOutput, 2> outputs{
+      {{&layer.gate, gate_ti_.get()}, {&layer.up, up_ti_.get()}}};
   step_.run(h_ti_.get(), m_, *layer.mlp_in, outputs, [&](int64_t t) {
     add(t, l, "self_attn");
-    cpu_.rms_norm(x_ti_.get() + t * size_.hidden, layer.mlp_norm.data(), static_cast<float>(config_.norm_eps),
-                  h_ti_.get() + t * size_.hidden, size_.hidden);
+    cpu_.rms_norm(x_ti_.get() + t * size_.hidden, layer.mlp_norm.data(),
+                  static_cast<float>(config_.norm_eps), h_ti_.get() + t * size_.hidden,
+                  size_.hidden);
   });
   const std::array<LinearOutput, 1> down{{{&layer.down, d_ti_.get()}}};
   step_.run(gate_ti_.get(), m_, *layer.down_in, down, [&](int64_t t) {
-    cpu_.silu_mul(gate_ti_.get() + t * size_.intermediate, up_ti_.get() + t * size_.intermediate, size_.intermediate);
+    cpu_.silu_mul(gate_ti_.get() + t * size_.intermediate, up_ti_.get() + t * size_.intermediate,
+                  size_.intermediate);
   });
 }
 
@@ -149,12 +162,14 @@ void Forward::logits(int64_t row, int64_t count, float* out) {
   const std::array<LinearOutput, 1> outputs{{{&model_.head(), out}}};
   step_.run(h_ti_.get(), count, model_.head_in(), outputs, [&](int64_t r) {
     cpu_.rms_norm(x_ti_.get() + (row + r) * size_.hidden, model_.final_norm().data(),
-                  static_cast<float>(config_.norm_eps), h_ti_.get() + r * size_.hidden, size_.hidden);
+                  static_cast<float>(config_.norm_eps), h_ti_.get() + r * size_.hidden,
+                  size_.hidden);
   });
   pool_.for_range(count, 16, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
-      CUPEL_CHECK(all_finite(out + r * config_.vocab, config_.vocab), data, "the logits at position ",
-                  first_ + row + r, " are not finite; the head's weights or the final norm are damaged");
+      CUPEL_CHECK(all_finite(out + r * config_.vocab, config_.vocab), data,
+                  "the logits at position ", first_ + row + r,
+                  " are not finite; the head's weights or the final norm are damaged");
   });
 }
 

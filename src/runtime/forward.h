@@ -12,17 +12,18 @@
 
 namespace cupel::runtime {
 
-/// Runs a model over consecutive positions of one sequence (legend: t positions of the step, i inputs, h heads). What
-/// is computed for a position depends on that position and the cache before it alone, bit for bit: not on the other
-/// positions of the step, nor on threads.
+/// Runs a model over consecutive positions of one sequence (legend: t positions of the step, i
+/// inputs, h heads). What is computed for a position depends on that position and the cache before
+/// it alone, bit for bit: not on the other positions of the step, nor on threads.
 class Forward {
  public:
   Forward(const Model& model, KvCache& cache, ThreadPool& pool);
 
-  /// All layers for `ids` at positions `first`..; writes their keys and values. Fault::data, with the layer and the
-  /// position, when a hidden state is not finite.
+  /// All layers for `ids` at positions `first`..; writes their keys and values. Fault::data, with
+  /// the layer and the position, when a hidden state is not finite.
   void layers(std::span<const text::Token> ids, int64_t first);
-  /// Logits of positions row .. row + count of the last step, out [count, vocab]. Fault::data if one is not finite.
+  /// Logits of positions row .. row + count of the last step, out [count, vocab]. Fault::data if
+  /// one is not finite.
   void logits(int64_t row, int64_t count, float* out);
   /// Positions per step for which the scratch memory stays small.
   int64_t widest_step(int64_t wanted) const;

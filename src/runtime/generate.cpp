@@ -12,14 +12,16 @@
 namespace cupel::runtime {
 namespace {
 
-/// Tokens to text: whole characters only, nothing that could belong to a stop text. What was streamed and the final
-/// text are the same.
+/// Tokens to text: whole characters only, nothing that could belong to a stop text. What was
+/// streamed and the final text are the same.
 class TextStream {
  public:
-  TextStream(std::shared_ptr<const text::Tokenizer> tokenizer, const std::vector<std::string>& stops,
+  TextStream(std::shared_ptr<const text::Tokenizer> tokenizer,
+             const std::vector<std::string>& stops,
              const std::function<bool(std::string_view)>& sink)
       : matcher_(stops), sink_(sink) {
-    CUPEL_CHECK(tokenizer || stops.empty(), user, "stop: the model has no tokenizer, so there is no text to stop at");
+    CUPEL_CHECK(tokenizer || stops.empty(), user,
+                "stop: the model has no tokenizer, so there is no text to stop at");
     if (tokenizer) decoder_.emplace(std::move(tokenizer));
   }
   void push(text::Token token) {
@@ -47,7 +49,8 @@ class TextStream {
   bool cancelled_ = false;
 };
 
-std::vector<text::Token> prompt_or_bos(std::span<const text::Token> prompt, const text::Tokenizer* tokenizer) {
+std::vector<text::Token> prompt_or_bos(std::span<const text::Token> prompt,
+                                       const text::Tokenizer* tokenizer) {
   if (!prompt.empty()) return {prompt.begin(), prompt.end()};
   CUPEL_CHECK(tokenizer && tokenizer->bos() >= 0, user,
               "the prompt is empty, and the model has no BOS token to start from");
@@ -62,14 +65,16 @@ bool ends(const text::Tokenizer* tokenizer, text::Token token) {
 
 }  // namespace
 
-text::Generation Session::generate(std::span<const text::Token> prompt, const text::GenerateOptions& options,
+text::Generation Session::generate(std::span<const text::Token> prompt,
+                                   const text::GenerateOptions& options,
                                    const std::function<bool(std::string_view)>& on_text) {
   const auto& tokenizer = model().tokenizer();
   Sampler sampler(options.sampling);
   TextStream stream(tokenizer, options.stop, on_text);
   std::vector<text::Token> history = prompt_or_bos(prompt, tokenizer.get());
   const auto given = static_cast<int64_t>(history.size());
-  CUPEL_CHECK(given <= max_length(), user, "the prompt has ", given, " tokens, the context holds ", max_length());
+  CUPEL_CHECK(given <= max_length(), user, "the prompt has ", given, " tokens, the context holds ",
+              max_length());
   const int64_t room = max_length() - given;
   const int64_t limit = options.max_tokens < 0 ? room : std::min(options.max_tokens, room);
   // A vocabulary may be padded: rows without a token are never chosen.
@@ -84,7 +89,8 @@ text::Generation Session::generate(std::span<const text::Token> prompt, const te
   const double prompt_end = now_seconds();
 
   while (static_cast<int64_t>(result.tokens.size()) < limit) {
-    const text::Token token = sampler.pick(logits.first(static_cast<std::size_t>(choices)), history);
+    const text::Token token =
+        sampler.pick(logits.first(static_cast<std::size_t>(choices)), history);
     if (!options.ignore_end && ends(tokenizer.get(), token)) {
       result.finish = text::FinishReason::stop;
       break;
@@ -93,7 +99,8 @@ text::Generation Session::generate(std::span<const text::Token> prompt, const te
     result.tokens.push_back(token);
     stream.push(token);
     if (stream.stopped() || stream.cancelled()) break;
-    if (static_cast<int64_t>(result.tokens.size()) < limit) logits = forward(std::span(history).last(1), 1);
+    if (static_cast<int64_t>(result.tokens.size()) < limit)
+      logits = forward(std::span(history).last(1), 1);
   }
   stream.finish();
   if (stream.stopped()) result.finish = text::FinishReason::stop;

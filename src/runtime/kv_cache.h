@@ -11,8 +11,9 @@
 
 namespace cupel::runtime {
 
-/// Keys and values of one sequence. Each layer's keys, and its values, are one contiguous range of addresses
-/// [context, kv_heads, head_dim]; the operating system gives them memory page by page when positions are first written.
+/// Keys and values of one sequence. Each layer's keys, and its values, are one contiguous range of
+/// addresses [context, kv_heads, head_dim]; the operating system gives them memory page by page
+/// when positions are first written.
 class KvCache {
  public:
   /// Fault::user for a context whose addresses cannot be reserved; the message names its size.
@@ -23,7 +24,8 @@ class KvCache {
 
   kernels::KvView view(int64_t layer) const;
   /// Keys and values [kv_heads, head_dim] of one position.
-  void store(const kernels::CpuKernels& cpu, int64_t layer, int64_t position, const float* key, const float* value);
+  void store(const kernels::CpuKernels& cpu, int64_t layer, int64_t position, const float* key,
+             const float* value);
   int64_t context() const { return context_; }
   /// What a step that looks back over `positions` reads.
   int64_t bytes_read(int64_t positions) const;
@@ -31,7 +33,9 @@ class KvCache {
   int64_t bytes_held(int64_t positions) const;
 
  private:
-  std::byte* plane(int64_t layer, int64_t which) const { return base_ + (2 * layer + which) * plane_bytes_; }
+  std::byte* plane(int64_t layer, int64_t which) const {
+    return base_ + (2 * layer + which) * plane_bytes_;
+  }
 
   KvType type_;
   int64_t context_, layers_, kv_heads_, head_dim_;

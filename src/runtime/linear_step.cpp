@@ -7,7 +7,8 @@
 namespace cupel::runtime {
 namespace {
 
-// A few microseconds of arithmetic: a piece that is much smaller costs more to hand out than it saves.
+// A few microseconds of arithmetic: a piece that is much smaller costs more to hand out than it
+// saves.
 constexpr int64_t kPieceWork = 65536;
 // Normalising, transforming and quantizing one input, in multiplications of a linear layer.
 constexpr int64_t kRowWorkPerInput = 16;
@@ -24,7 +25,9 @@ kernels::QuantizedInput row_of(const kernels::QuantizedInput& all, int64_t row) 
 
 }  // namespace
 
-int64_t grain_of(int64_t work) { return std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, work)); }
+int64_t grain_of(int64_t work) {
+  return std::max<int64_t>(1, kPieceWork / std::max<int64_t>(1, work));
+}
 
 LinearStep::Quantized& LinearStep::quantized(int block) {
   for (auto& form : forms_)
@@ -54,7 +57,8 @@ void LinearStep::prepare(std::span<const LinearOutput> outputs, int64_t m) {
 }
 
 void LinearStep::run(float* x, int64_t m, const format::InputTransform& transform,
-                     std::span<const LinearOutput> outputs, const std::function<void(int64_t)>& produce) {
+                     std::span<const LinearOutput> outputs,
+                     const std::function<void(int64_t)>& produce) {
   if (m == 0) return;
   const int64_t k = outputs[0].linear->cols;
   prepare(outputs, m);
@@ -77,17 +81,20 @@ void LinearStep::multiply(const float* x, int64_t m, std::span<const LinearOutpu
     units += output.linear->units;
     work += output.linear->rows * output.linear->cols * m;
   }
-  pool_.for_range(units, grain_of(work / std::max<int64_t>(1, units)), [&](int64_t begin, int64_t end) {
-    int64_t first = 0;
-    for (const auto& [linear, y] : outputs) {
-      const int64_t from = std::max<int64_t>(begin - first, 0), to = std::min(end - first, linear->units);
-      first += linear->units;
-      if (from >= to) continue;
-      const kernels::LinearInput input{
-          x, m, linear->cols, linear->form.quantized ? &quantized(linear->form.block).input : nullptr};
-      linear->run(input, y, linear->rows, from, to);
-    }
-  });
+  pool_.for_range(units, grain_of(work / std::max<int64_t>(1, units)),
+                  [&](int64_t begin, int64_t end) {
+                    int64_t first = 0;
+                    for (const auto& [linear, y] : outputs) {
+                      const int64_t from = std::max<int64_t>(begin - first, 0),
+                                    to = std::min(end - first, linear->units);
+                      first += linear->units;
+                      if (from >= to) continue;
+                      const kernels::LinearInput input{
+                          x, m, linear->cols,
+                          linear->form.quantized ? &quantized(linear->form.block).input : nullptr};
+                      linear->run(input, y, linear->rows, from, to);
+                    }
+                  });
 }
 
 }  // namespace cupel::runtime

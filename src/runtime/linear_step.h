@@ -22,17 +22,17 @@ struct LinearOutput {
   float* y;
 };
 
-/// Runs linear layers that share their input: the input is transformed once, and quantized once for each form that the
-/// layers ask for, however many they are. Owns the quantized rows.
+/// Runs linear layers that share their input: the input is transformed once, and quantized once for
+/// each form that the layers ask for, however many they are. Owns the quantized rows.
 class LinearStep {
  public:
   LinearStep(const kernels::CpuKernels& cpu, ThreadPool& pool, bool two_pass)
       : cpu_(cpu), pool_(pool), two_pass_(two_pass) {}
 
-  /// `produce(row)` first writes row `row` of x [m, k], where k is the layers' width; rows are produced in parallel. x
-  /// holds the transformed rows afterwards.
-  void run(float* x, int64_t m, const format::InputTransform& transform, std::span<const LinearOutput> outputs,
-           const std::function<void(int64_t row)>& produce);
+  /// `produce(row)` first writes row `row` of x [m, k], where k is the layers' width; rows are
+  /// produced in parallel. x holds the transformed rows afterwards.
+  void run(float* x, int64_t m, const format::InputTransform& transform,
+           std::span<const LinearOutput> outputs, const std::function<void(int64_t row)>& produce);
 
  private:
   struct Quantized {
@@ -49,10 +49,11 @@ class LinearStep {
   const kernels::CpuKernels& cpu_;
   ThreadPool& pool_;
   bool two_pass_;
-  std::vector<std::unique_ptr<Quantized>> forms_;   // one per block width that was ever asked for
+  std::vector<std::unique_ptr<Quantized>> forms_;  // one per block width that was ever asked for
 };
 
-/// Rows or units that make a piece worth handing to a thread, when one takes `work` multiplications.
+/// Rows or units that make a piece worth handing to a thread, when one takes `work`
+/// multiplications.
 int64_t grain_of(int64_t work);
 
 }  // namespace cupel::runtime

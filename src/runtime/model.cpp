@@ -12,11 +12,13 @@ std::shared_ptr<const Model> Model::open(const std::string& path, const LoadOpti
 }
 
 const std::shared_ptr<const text::Tokenizer>& Model::tokenizer() const {
-  // A mutex and not call_once: an exception through pthread_once aborts in a program with static libgcc.
+  // A mutex and not call_once: an exception through pthread_once aborts in a program with static
+  // libgcc.
   const std::lock_guard lock(tokenizer_mutex_);
   const std::string& json = artifact_ ? artifact_->tokenizer_json() : tokenizer_json_;
   if (tokenizer_ || json.empty()) return tokenizer_;
-  tokenizer_ = in_frame("reading the tokenizer of " + path_, [&] { return text::Tokenizer::from_json(json); });
+  tokenizer_ = in_frame("reading the tokenizer of " + path_,
+                        [&] { return text::Tokenizer::from_json(json); });
   std::string().swap(tokenizer_json_);
   return tokenizer_;
 }

@@ -15,8 +15,8 @@
 
 namespace cupel::runtime {
 
-/// How activations enter integer layouts: two int8 passes (about 15 bits, the default and what parity is measured
-/// with) or one (faster prompts, its own KL).
+/// How activations enter integer layouts: two int8 passes (about 15 bits, the default and what
+/// parity is measured with) or one (faster prompts, its own KL).
 enum class Activations { exact, int8 };
 
 struct LoadOptions {
@@ -25,25 +25,28 @@ struct LoadOptions {
   Activations activations = Activations::exact;
 };
 
-/// A model ready to run: mapped weights and prepared kernels. Immutable and shared by sessions, thread-safe.
+/// A model ready to run: mapped weights and prepared kernels. Immutable and shared by sessions,
+/// thread-safe.
 class Model {
  public:
-  /// A `.cupel` is mapped as it is. A Hugging Face folder or a `.gguf` is converted to dense float32 in memory, with a
-  /// notice that names the cost. Errors as format::Artifact::open and format::Checkpoint::open.
+  /// A `.cupel` is mapped as it is. A Hugging Face folder or a `.gguf` is converted to dense
+  /// float32 in memory, with a notice that names the cost. Errors as format::Artifact::open and
+  /// format::Checkpoint::open.
   static std::shared_ptr<const Model> open(const std::string& path, const LoadOptions& options);
 
   struct Layer {
     std::vector<float> attention_norm, mlp_norm;
     kernels::Linear query, key, value, output, gate, up, down;
-    const format::InputTransform *attention_in, *output_in, *mlp_in, *down_in;  ///< of q/k/v, o, gate/up, down
+    const format::InputTransform *attention_in, *output_in, *mlp_in,
+        *down_in;  ///< of q/k/v, o, gate/up, down
   };
 
   const format::ModelConfig& config() const { return config_; }
   const LoadOptions& options() const { return options_; }
   /// The kernels of options().isa.
   const kernels::CpuKernels& cpu() const { return *cpu_; }
-  /// nullptr when the model carries none. Read on first use: a large vocabulary takes longer than all the rest of
-  /// opening an artifact. Errors as text::Tokenizer::from_json.
+  /// nullptr when the model carries none. Read on first use: a large vocabulary takes longer than
+  /// all the rest of opening an artifact. Errors as text::Tokenizer::from_json.
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const;
   const std::vector<Layer>& layers() const { return layers_; }
   const std::vector<float>& final_norm() const { return final_norm_; }
@@ -64,10 +67,10 @@ class Model {
   format::ModelConfig config_;
   const kernels::CpuKernels* cpu_ = nullptr;
   mutable std::mutex tokenizer_mutex_;
-  mutable std::string tokenizer_json_;                             // emptied once it is read
+  mutable std::string tokenizer_json_;  // emptied once it is read
   mutable std::shared_ptr<const text::Tokenizer> tokenizer_;
-  std::shared_ptr<const format::Artifact> artifact_;               // owner of the mapped planes
-  std::vector<format::ArtifactTensor> converted_;                  // owner of converted tensors' records
+  std::shared_ptr<const format::Artifact> artifact_;  // owner of the mapped planes
+  std::vector<format::ArtifactTensor> converted_;     // owner of converted tensors' records
   std::vector<std::unique_ptr<float[]>> converted_values_;
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;

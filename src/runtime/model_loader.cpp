@@ -92,18 +92,21 @@ const std::vector<ArtifactTensor>& ModelLoader::tensors() const {
 
 const ArtifactTensor* ModelLoader::find(format::WeightId id) const {
   const auto& all = tensors();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const ArtifactTensor& t) { return t.id == id; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const ArtifactTensor& t) { return t.id == id; });
   return found == all.end() ? nullptr : &*found;
 }
 
 const ArtifactTensor& ModelLoader::weight(Role role, int l) {
   const ArtifactTensor* tensor = find({role, l});
   const auto& config = model_->config_;
-  CUPEL_CHECK(tensor, data, "the model has no ", format::canonical_name(config.architecture(), {role, l}));
+  CUPEL_CHECK(tensor, data, "the model has no ",
+              format::canonical_name(config.architecture(), {role, l}));
   const auto shape = config.shape_of(role);
   const int64_t rows = shape.size() == 1 ? 1 : shape[0], cols = shape.back();
-  CUPEL_CHECK(tensor->rows == rows && tensor->cols == cols, data, tensor->name, ": shape ", list_text(shape),
-              " expected from the configuration, ", tensor->rows, " x ", tensor->cols, " found");
+  CUPEL_CHECK(tensor->rows == rows && tensor->cols == cols, data, tensor->name, ": shape ",
+              list_text(shape), " expected from the configuration, ", tensor->rows, " x ",
+              tensor->cols, " found");
   return *tensor;
 }
 
@@ -119,7 +122,8 @@ kernels::Linear ModelLoader::matrix(const ArtifactTensor& tensor) {
   const auto& options = model_->options_;
   model_->streamed_bytes_ += tensor.bytes;
   return in_frame("preparing " + tensor.name, [&] {
-    return kernels::prepare_linear(tensor, options.device, options.isa, options.activations == Activations::int8);
+    return kernels::prepare_linear(tensor, options.device, options.isa,
+                                   options.activations == Activations::int8);
   });
 }
 
@@ -127,8 +131,9 @@ const format::InputTransform* ModelLoader::shared_input(int l, std::initializer_
   const ArtifactTensor& first = weight(*roles.begin(), l);
   for (const Role role : roles) {
     const ArtifactTensor& other = weight(role, l);
-    CUPEL_CHECK(same_transform(first.input, other.input), data, other.name, ": an input transform equal to that of ",
-                first.name, " expected, because both read the same input; another one found");
+    CUPEL_CHECK(same_transform(first.input, other.input), data, other.name,
+                ": an input transform equal to that of ", first.name,
+                " expected, because both read the same input; another one found");
   }
   return &first.input;
 }

@@ -60,14 +60,17 @@ void Sampler::adjust(std::span<const float> logits, std::span<const text::Token>
 }
 
 text::Token Sampler::best() const {
-  return static_cast<text::Token>(std::max_element(scores_.begin(), scores_.end()) - scores_.begin());
+  return static_cast<text::Token>(std::max_element(scores_.begin(), scores_.end()) -
+                                  scores_.begin());
 }
 
 void Sampler::collect() {
   candidates_.clear();
   const auto size = static_cast<text::Token>(scores_.size());
-  const auto limit = options_.top_k > 0 ? std::min<std::size_t>(static_cast<std::size_t>(options_.top_k), scores_.size())
-                                        : scores_.size();
+  const auto limit =
+      options_.top_k > 0
+          ? std::min<std::size_t>(static_cast<std::size_t>(options_.top_k), scores_.size())
+          : scores_.size();
   // Once `limit` are held, a heap with the worst on top.
   for (text::Token token = 0; token < size; ++token) {
     const float score = scores_[static_cast<std::size_t>(token)];
@@ -88,7 +91,9 @@ void Sampler::collect() {
 void Sampler::sort_to(std::size_t count) {
   count = std::min(count, candidates_.size());
   if (count <= sorted_) return;
-  const auto at = [&](std::size_t i) { return candidates_.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto at = [&](std::size_t i) {
+    return candidates_.begin() + static_cast<std::ptrdiff_t>(i);
+  };
   std::partial_sort(at(sorted_), at(count), candidates_.end(), better);
   sorted_ = count;
 }
@@ -132,9 +137,9 @@ text::Token Sampler::draw(std::size_t position) const {
     left -= mass(candidate);
     if (left < 0) return candidate.second;
   }
-  return std::max_element(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) {
-           return better(b, a);
-         })->second;
+  return std::max_element(candidates_.begin(), candidates_.end(),
+                          [](const auto& a, const auto& b) { return better(b, a); })
+      ->second;
 }
 
 }  // namespace cupel::runtime

@@ -14,20 +14,23 @@ namespace cupel::runtime {
 namespace {
 
 constexpr int64_t kDefaultContext = 4096;
-// Rows of logits that score() holds at a time; enough of them that the head's weights are unpacked for many rows.
+// Rows of logits that score() holds at a time; enough of them that the head's weights are unpacked
+// for many rows.
 constexpr int64_t kLogitBytes = 8 << 20, kLeastLogitRows = 8;
 
 int threads_of(const SessionOptions& options) {
   const int usable = usable_processors();
   if (options.threads > usable)
-    log::warn("runtime", cat(options.threads, " threads on ", usable, " usable processors: more is not faster"));
+    log::warn("runtime", cat(options.threads, " threads on ", usable,
+                             " usable processors: more is not faster"));
   return options.threads == 0 ? usable : options.threads;
 }
 
 int64_t context_of(const SessionOptions& options, const format::ModelConfig& config) {
   if (options.context == 0) return std::min(config.max_positions, kDefaultContext);
-  CUPEL_CHECK(options.context >= 1 && options.context <= config.max_positions, user, "context: a number in [1, ",
-              config.max_positions, "] is needed (the model's limit), not ", options.context);
+  CUPEL_CHECK(options.context >= 1 && options.context <= config.max_positions, user,
+              "context: a number in [1, ", config.max_positions,
+              "] is needed (the model's limit), not ", options.context);
   return options.context;
 }
 
@@ -35,27 +38,33 @@ int64_t context_of(const SessionOptions& options, const format::ModelConfig& con
 
 struct Session::Impl {
   Impl(std::shared_ptr<const Model> m, const SessionOptions& options)
-      : model(std::move(m)), pool(threads_of(options)),
-        cache(model->config(), options.kv, context_of(options, model->config())), forward(*model, cache, pool),
-        chunk(forward.widest_step(std::max<int64_t>(1, options.prompt_chunk))), kv(options.kv) {}
+      : model(std::move(m)),
+        pool(threads_of(options)),
+        cache(model->config(), options.kv, context_of(options, model->config())),
+        forward(*model, cache, pool),
+        chunk(forward.widest_step(std::max<int64_t>(1, options.prompt_chunk))),
+        kv(options.kv) {}
 
   void check_tokens(std::span<const text::Token> ids) const {
-    const int64_t vocab = model->config().vocab, room = cache.context() - static_cast<int64_t>(tokens.size());
+    const int64_t vocab = model->config().vocab,
+                  room = cache.context() - static_cast<int64_t>(tokens.size());
     CUPEL_CHECK(static_cast<int64_t>(ids.size()) <= room, user, "the context of ", cache.context(),
                 " positions is full: ", tokens.size(), " in use, ", ids.size(), " more asked for");
     for (const text::Token id : ids)
-      CUPEL_CHECK(id >= 0 && id < vocab, data, "token ", id, " lies outside the vocabulary of ", vocab,
-                  "; the tokenizer does not belong to this model");
+      CUPEL_CHECK(id >= 0 && id < vocab, data, "token ", id, " lies outside the vocabulary of ",
+                  vocab, "; the tokenizer does not belong to this model");
   }
 
-  /// Appends `ids` step by step; `after(begin, rows)` runs while rows begin .. begin + rows of `ids` are at hand.
+  /// Appends `ids` step by step; `after(begin, rows)` runs while rows begin .. begin + rows of
+  /// `ids` are at hand.
   template <class After>
   void append(std::span<const text::Token> ids, After&& after) {
     check_tokens(ids);
     const auto n = static_cast<int64_t>(ids.size()), first = static_cast<int64_t>(tokens.size());
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t rows = std::min(chunk, n - begin);
-      forward.layers(ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)), first + begin);
+      forward.layers(ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
+                     first + begin);
       after(begin, rows);
     }
     tokens.insert(tokens.end(), ids.begin(), ids.end());
@@ -67,7 +76,7 @@ struct Session::Impl {
   Forward forward;
   int64_t chunk;
   KvType kv;
-  std::vector<text::Token> tokens;   // whose keys and values the cache holds
+  std::vector<text::Token> tokens;  // whose keys and values the cache holds
   Buffer<float> logits;
 };
 
@@ -78,7 +87,8 @@ Session::~Session() = default;
 std::span<const float> Session::forward(std::span<const text::Token> ids, int64_t keep) {
   const auto n = static_cast<int64_t>(ids.size());
   const int64_t vocab = impl_->model->config().vocab;
-  CUPEL_CHECK(keep >= 0 && keep <= n, user, "logits of ", keep, " positions asked for, ", n, " tokens given");
+  CUPEL_CHECK(keep >= 0 && keep <= n, user, "logits of ", keep, " positions asked for, ", n,
+              " tokens given");
   float* out = impl_->logits.reserve(keep * vocab);
   impl_->append(ids, [&](int64_t begin, int64_t rows) {
     const int64_t from = std::max(begin, n - keep);
@@ -90,7 +100,8 @@ std::span<const float> Session::forward(std::span<const text::Token> ids, int64_
 
 void Session::score(std::span<const text::Token> ids, int64_t from, const text::LogitSink& sink) {
   const auto n = static_cast<int64_t>(ids.size());
-  CUPEL_CHECK(n <= max_length(), user, "a sequence of ", n, " tokens does not fit the context of ", max_length());
+  CUPEL_CHECK(n <= max_length(), user, "a sequence of ", n, " tokens does not fit the context of ",
+              max_length());
   CUPEL_CHECK(from >= 0 && from <= n, user, "logits from position ", from, " of ", n, " asked for");
   const int64_t kept = keep_prefix(ids, from);
   const int64_t width = vocab();
@@ -105,27 +116,40 @@ void Session::score(std::span<const text::Token> ids, int64_t from, const text::
   });
 }
 
-int64_t Session::position() const { return static_cast<int64_t>(impl_->tokens.size()); }
+int64_t Session::position() const {
+  return static_cast<int64_t>(impl_->tokens.size());
+}
 
 void Session::rewind(int64_t position) {
-  CUPEL_CHECK(position >= 0 && position <= this->position(), user, "rewind to position ", position, ": only ",
-              this->position(), " positions are in use");
+  CUPEL_CHECK(position >= 0 && position <= this->position(), user, "rewind to position ", position,
+              ": only ", this->position(), " positions are in use");
   impl_->tokens.resize(static_cast<std::size_t>(position));
 }
 
 int64_t Session::keep_prefix(std::span<const text::Token> ids, int64_t limit) {
-  const auto most = static_cast<std::size_t>(std::min({limit, static_cast<int64_t>(ids.size()), position()}));
+  const auto most =
+      static_cast<std::size_t>(std::min({limit, static_cast<int64_t>(ids.size()), position()}));
   std::size_t same = 0;
   while (same < most && impl_->tokens[same] == ids[same]) ++same;
   rewind(static_cast<int64_t>(same));
   return static_cast<int64_t>(same);
 }
 
-int64_t Session::vocab() const { return impl_->model->config().vocab; }
-int64_t Session::max_length() const { return impl_->cache.context(); }
-const Model& Session::model() const { return *impl_->model; }
-int64_t Session::kv_bytes() const { return impl_->cache.bytes_held(position()); }
-int64_t Session::kv_bytes_read() const { return impl_->cache.bytes_read(position()); }
+int64_t Session::vocab() const {
+  return impl_->model->config().vocab;
+}
+int64_t Session::max_length() const {
+  return impl_->cache.context();
+}
+const Model& Session::model() const {
+  return *impl_->model;
+}
+int64_t Session::kv_bytes() const {
+  return impl_->cache.bytes_held(position());
+}
+int64_t Session::kv_bytes_read() const {
+  return impl_->cache.bytes_read(position());
+}
 
 std::string Session::description() const {
   const auto& options = impl_->model->options();

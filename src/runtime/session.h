@@ -18,32 +18,36 @@ namespace cupel::runtime {
 enum class KvType { f16, f32 };
 
 struct SessionOptions {
-  int threads = 0;            ///< 0: usable_processors()
-  int64_t context = 0;        ///< positions of the KV cache; 0: the model's, at most 4096; never more than the model's
+  int threads = 0;  ///< 0: usable_processors()
+  int64_t context =
+      0;  ///< positions of the KV cache; 0: the model's, at most 4096; never more than the model's
   KvType kv = KvType::f16;
-  int64_t prompt_chunk = 256; ///< positions per forward step of a prompt; never changes a bit of the result
+  int64_t prompt_chunk =
+      256;  ///< positions per forward step of a prompt; never changes a bit of the result
 };
 
-/// One sequence on a model: KV cache and scratch. The cache grows in pages, so memory follows the length used.
-/// Not thread-safe.
+/// One sequence on a model: KV cache and scratch. The cache grows in pages, so memory follows the
+/// length used. Not thread-safe.
 class Session final : public text::Generator, public text::Scorer {
  public:
   Session(std::shared_ptr<const Model> model, const SessionOptions& options);
   ~Session() override;
 
-  /// Appends tokens and returns the logits of the last `keep` of them, [keep, vocab], valid until the next call.
-  /// Fault::user when the context is full, Fault::data for a token outside the vocabulary.
+  /// Appends tokens and returns the logits of the last `keep` of them, [keep, vocab], valid until
+  /// the next call. Fault::user when the context is full, Fault::data for a token outside the
+  /// vocabulary.
   std::span<const float> forward(std::span<const text::Token> ids, int64_t keep);
   int64_t position() const;
   /// Forgets everything after `position`; O(1). Fault::user for a position that was not reached.
   void rewind(int64_t position);
-  /// Rewinds to the longest beginning of `ids` that the cache already holds, at most `limit` tokens, and returns its
-  /// length: what is computed again after it has the same bits as before.
+  /// Rewinds to the longest beginning of `ids` that the cache already holds, at most `limit`
+  /// tokens, and returns its length: what is computed again after it has the same bits as before.
   int64_t keep_prefix(std::span<const text::Token> ids, int64_t limit);
 
-  /// Text needs the model's tokenizer; without one only tokens are generated and stop texts are a Fault::user. An empty
-  /// prompt becomes the BOS token where there is one.
-  text::Generation generate(std::span<const text::Token> prompt, const text::GenerateOptions& options,
+  /// Text needs the model's tokenizer; without one only tokens are generated and stop texts are a
+  /// Fault::user. An empty prompt becomes the BOS token where there is one.
+  text::Generation generate(std::span<const text::Token> prompt,
+                            const text::GenerateOptions& options,
                             const std::function<bool(std::string_view)>& on_text) override;
 
   int64_t vocab() const override;
@@ -52,7 +56,7 @@ class Session final : public text::Generator, public text::Scorer {
   void score(std::span<const text::Token> ids, int64_t from, const text::LogitSink& sink) override;
 
   const Model& model() const;
-  int64_t kv_bytes() const;  ///< held by the positions in use
+  int64_t kv_bytes() const;       ///< held by the positions in use
   int64_t kv_bytes_read() const;  ///< read from the cache by a step at this position
 
  private:

@@ -20,7 +20,8 @@ std::size_t partial_match(std::string_view text, std::string_view stop) {
 }  // namespace
 
 StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stops)) {
-  for (const auto& stop : stops_) CUPEL_CHECK(!stop.empty(), user, "stop: a stop text must not be empty");
+  for (const auto& stop : stops_)
+    CUPEL_CHECK(!stop.empty(), user, "stop: a stop text must not be empty");
 }
 
 std::string StopMatcher::push(std::string_view piece) {
@@ -44,6 +45,8 @@ std::string StopMatcher::push(std::string_view piece) {
   return certain;
 }
 
-std::string StopMatcher::finish() { return std::exchange(held_, {}); }
+std::string StopMatcher::finish() {
+  return std::exchange(held_, {});
+}
 
 }  // namespace cupel::runtime

@@ -8,9 +8,9 @@
 
 namespace cupel::runtime {
 
-/// Finds stop texts in a stream of pieces. What could be the beginning of one is held back until it is known. The
-/// result does not depend on how the text is cut into pieces: the stop text that is complete first counts, and of two
-/// that end together the longer.
+/// Finds stop texts in a stream of pieces. What could be the beginning of one is held back until it
+/// is known. The result does not depend on how the text is cut into pieces: the stop text that is
+/// complete first counts, and of two that end together the longer.
 class StopMatcher {
  public:
   /// Fault::user for an empty stop text.

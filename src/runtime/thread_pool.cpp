@@ -10,10 +10,12 @@
 namespace cupel::runtime {
 namespace {
 
-constexpr uint32_t kActive = 0xffff, kOpen = 1u << 16, kJob = 1u << 17, kJobs = 0x3fffu * kJob, kStop = 1u << 31;
+constexpr uint32_t kActive = 0xffff, kOpen = 1u << 16, kJob = 1u << 17, kJobs = 0x3fffu * kJob,
+                   kStop = 1u << 31;
 // Uneven processors even out; more pieces cost more reads of shared input.
 constexpr int64_t kPiecesPerThread = 4;
-// About 50 us: longer than the serial work between two jobs of a token, far shorter than a scheduler's slice.
+// About 50 us: longer than the serial work between two jobs of a token, far shorter than a
+// scheduler's slice.
 constexpr int kSpins = 2000;
 
 void pause() {
@@ -27,7 +29,8 @@ void pause() {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  CUPEL_CHECK(threads >= 1 && threads <= 1024, user, "threads: a number in [1, 1024] is needed, not ", threads);
+  CUPEL_CHECK(threads >= 1 && threads <= 1024, user,
+              "threads: a number in [1, 1024] is needed, not ", threads);
   const int usable = usable_processors();
   spins_ = threads <= usable ? kSpins : 0;
   wakeable_ = std::max(1, std::min(threads, usable) - 1);
@@ -46,7 +49,8 @@ ThreadPool::~ThreadPool() {
   for (auto& worker : workers_) worker.join();
 }
 
-void ThreadPool::for_range(int64_t n, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+void ThreadPool::for_range(int64_t n, int64_t grain,
+                           const std::function<void(int64_t, int64_t)>& body) {
   if (n <= 0) return;
   const int64_t parts = kPiecesPerThread * size();
   const int64_t piece = std::max({grain, int64_t{1}, (n + parts - 1) / parts});
@@ -87,7 +91,8 @@ void ThreadPool::wait_until_idle() {
     pause();
   }
   for (;;) {
-    // The signal is read first: a worker leaves before it signals, so a signal after this read ends the wait.
+    // The signal is read first: a worker leaves before it signals, so a signal after this read ends
+    // the wait.
     const uint32_t signal = idle_signal_.load(std::memory_order_acquire);
     if ((state_.load(std::memory_order_acquire) & kActive) == 0) return;
     idle_signal_.wait(signal, std::memory_order_acquire);
@@ -96,7 +101,8 @@ void ThreadPool::wait_until_idle() {
 
 bool ThreadPool::enter(uint32_t state) {
   // The whole word is compared, so success means that the job it names is open at this moment.
-  return state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel, std::memory_order_relaxed);
+  return state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed);
 }
 
 void ThreadPool::leave() {
@@ -108,7 +114,9 @@ void ThreadPool::leave() {
 
 void ThreadPool::work() {
   uint32_t finished = kStop;  // number of the job that this thread worked on last; no job yet
-  const auto joinable = [&](uint32_t state) { return (state & kOpen) != 0 && (state & kJobs) != finished; };
+  const auto joinable = [&](uint32_t state) {
+    return (state & kOpen) != 0 && (state & kJobs) != finished;
+  };
   for (;;) {
     uint32_t state = state_.load(std::memory_order_acquire);
     for (int i = 0; i < spins_ && !joinable(state) && (state & kStop) == 0; ++i) {

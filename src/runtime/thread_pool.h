@@ -12,9 +12,10 @@
 
 namespace cupel::runtime {
 
-/// Threads that run one function together, many times a millisecond. The caller is thread 0. Waiting spins briefly and
-/// then sleeps; there is no spinning at all when the pool has more threads than usable processors. A job never waits for
-/// a thread that has not begun to work on it, so an oversubscribed machine costs little more than the missing threads.
+/// Threads that run one function together, many times a millisecond. The caller is thread 0.
+/// Waiting spins briefly and then sleeps; there is no spinning at all when the pool has more
+/// threads than usable processors. A job never waits for a thread that has not begun to work on it,
+/// so an oversubscribed machine costs little more than the missing threads.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
@@ -22,9 +23,11 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   int size() const { return static_cast<int>(workers_.size()) + 1; }
-  /// Splits [0, n) into pieces of at least `grain`, handed out in order; returns when all are done. The first
-  /// exception of a piece is rethrown here (pieces that have not begun are then dropped). Not reentrant.
-  void for_range(int64_t n, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
+  /// Splits [0, n) into pieces of at least `grain`, handed out in order; returns when all are done.
+  /// The first exception of a piece is rethrown here (pieces that have not begun are then dropped).
+  /// Not reentrant.
+  void for_range(int64_t n, int64_t grain,
+                 const std::function<void(int64_t begin, int64_t end)>& body);
 
  private:
   void work();
@@ -33,7 +36,8 @@ class ThreadPool {
   void run_pieces();
   void wait_until_idle();
 
-  // Bits 0-15: workers inside the job. Bit 16: it takes workers. Bits 17-30: its number. Bit 31: the pool ends.
+  // Bits 0-15: workers inside the job. Bit 16: it takes workers. Bits 17-30: its number. Bit 31:
+  // the pool ends.
   std::atomic<uint32_t> state_{0};
   std::atomic<uint32_t> idle_signal_{0};
   std::atomic<int64_t> next_{0};

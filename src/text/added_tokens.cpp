@@ -30,7 +30,9 @@ bool word_before(std::string_view text, std::size_t pos) {
   return is_word(utf8_next(text, pos));
 }
 
-bool word_at(std::string_view text, std::size_t pos) { return pos < text.size() && is_word(utf8_next(text, pos)); }
+bool word_at(std::string_view text, std::size_t pos) {
+  return pos < text.size() && is_word(utf8_next(text, pos));
+}
 
 std::size_t skip_space_left(std::string_view text, std::size_t pos, std::size_t limit) {
   while (pos > limit) {
@@ -49,8 +51,8 @@ std::size_t skip_space_right(std::string_view text, std::size_t pos) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(const std::vector<Part>& list, const Vocabulary& model, const Normalizer* normalizer,
-                         FunctionRef<void(const std::string&)> warn) {
+AddedTokens::AddedTokens(const std::vector<Part>& list, const Vocabulary& model,
+                         const Normalizer* normalizer, FunctionRef<void(const std::string&)> warn) {
   int64_t next = model.entries();
   for (const Part& part : list) {
     AddedToken t = read(part, normalizer);
@@ -59,12 +61,14 @@ AddedTokens::AddedTokens(const std::vector<Part>& list, const Vocabulary& model,
     if (t.id < 0) t.id = model.find(t.content);
     if (t.id < 0) t.id = static_cast<Token>(next++);
     if (part.integer("id") != t.id)
-      warn(cat("tokenizer: added token '", t.content, "' is declared as ", part.integer("id"), " but gets id ", t.id));
+      warn(cat("tokenizer: added token '", t.content, "' is declared as ", part.integer("id"),
+               " but gets id ", t.id));
     ids_[t.content] = t.id;
     size_ = std::max<int64_t>(size_, t.id + 1);
     tokens_[t.id] = std::move(t);
   }
-  for (const auto& [id, t] : tokens_) (t.normalized ? normalized_ : raw_).add(t.normalized ? t.decoded : t.content, id);
+  for (const auto& [id, t] : tokens_)
+    (t.normalized ? normalized_ : raw_).add(t.normalized ? t.decoded : t.content, id);
 }
 
 bool AddedTokens::fits(const AddedToken& token, std::string_view text, Span span) const {

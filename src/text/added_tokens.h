@@ -25,13 +25,14 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// A token that the model's vocabulary holds has its id there, others are numbered on: what tokenizers does, whatever
-  /// ids the file declares. `warn` gets a line for each id that differs.
+  /// A token that the model's vocabulary holds has its id there, others are numbered on: what
+  /// tokenizers does, whatever ids the file declares. `warn` gets a line for each id that differs.
   AddedTokens(const std::vector<Part>& list, const Vocabulary& model, const Normalizer* normalizer,
               FunctionRef<void(const std::string&)> warn);
 
-  /// Cuts `text` at its tokens, leftmost first, longest at each place. `sink` gets stretches of text (id -1) and
-  /// tokens. `normalized` chooses the tokens to look for; without `special_too`, special ones stay text.
+  /// Cuts `text` at its tokens, leftmost first, longest at each place. `sink` gets stretches of
+  /// text (id -1) and tokens. `normalized` chooses the tokens to look for; without `special_too`,
+  /// special ones stay text.
   using Sink = FunctionRef<void(std::string_view text, std::size_t start, Token id)>;
   void split(std::string_view text, bool normalized, bool special_too, Sink sink) const;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Byte pair encoding: the neighbours whose merge stands first in the list are joined, leftmost first, until no merge
-// applies. O(n log n) in the length of a piece; where no merge can cross, a long piece is worked on in parts.
+// Byte pair encoding: the neighbours whose merge stands first in the list are joined, leftmost
+// first, until no merge applies. O(n log n) in the length of a piece; where no merge can cross, a
+// long piece is worked on in parts.
 
 #include <algorithm>
 #include <array>
@@ -26,9 +27,11 @@ class Bpe : public Model {
  private:
   using Symbols = std::vector<Symbol>;
   void read_merges(const Part& part, const ModelTables& tables);
-  void add_merge(const Part& part, const std::string& left, const std::string& right, uint32_t rank);
+  void add_merge(const Part& part, const std::string& left, const std::string& right,
+                 uint32_t rank);
   Token character(std::string_view piece, std::size_t start, std::size_t end) const;
-  bool bytes_instead(std::string_view piece, std::size_t start, std::size_t end, Symbols& symbols) const;
+  bool bytes_instead(std::string_view piece, std::size_t start, std::size_t end,
+                     Symbols& symbols) const;
   void start(std::string_view piece, Symbols& symbols) const;
   std::size_t part_end(const Symbols& symbols, std::size_t from) const;
   char32_t first_character(Token id) const {
@@ -43,7 +46,7 @@ class Bpe : public Model {
 
   Vocabulary vocabulary_;
   BpeMerger merger_;
-  std::array<Token, 0x180> low_{};        // ids of the characters below U+0180: all of the byte alphabet
+  std::array<Token, 0x180> low_{};  // ids of the characters below U+0180: all of the byte alphabet
   std::array<Token, 256> byte_tokens_{};  // ids of <0x00>.., -1 when missing
   std::string prefix_, suffix_;           // of characters that are not first, that are last
   std::string unknown_text_;
@@ -53,8 +56,8 @@ class Bpe : public Model {
 
 Bpe::Bpe(const Part& part, const ModelTables& tables) : vocabulary_(tables.vocabulary) {
   // `dropout` is for training: what is encoded here must not depend on chance.
-  part.known({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
-              "ignore_merges", "vocab", "merges"});
+  part.known({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk",
+              "byte_fallback", "ignore_merges", "vocab", "merges"});
   if (part.has("continuing_subword_prefix")) prefix_ = part.text("continuing_subword_prefix");
   if (part.has("end_of_word_suffix")) suffix_ = part.text("end_of_word_suffix");
   fuse_unknown_ = part.flag("fuse_unk", false);
@@ -64,7 +67,8 @@ Bpe::Bpe(const Part& part, const ModelTables& tables) : vocabulary_(tables.vocab
     unknown_text_ = part.text("unk_token");
     unknown_ = vocabulary_.find(unknown_text_);
   }
-  for (unsigned b = 0; b < 256; ++b) byte_tokens_[b] = vocabulary_.find(byte_token(static_cast<unsigned char>(b)));
+  for (unsigned b = 0; b < 256; ++b)
+    byte_tokens_[b] = vocabulary_.find(byte_token(static_cast<unsigned char>(b)));
   for (char32_t c = 0; c < low_.size(); ++c) {
     std::string text;
     utf8_append(text, c);
@@ -86,21 +90,26 @@ void Bpe::read_merges(const Part& part, const ModelTables& tables) {
   }
 }
 
-void Bpe::add_merge(const Part& part, const std::string& left, const std::string& right, uint32_t rank) {
+void Bpe::add_merge(const Part& part, const std::string& left, const std::string& right,
+                    uint32_t rank) {
   const auto id_of = [&](const std::string& text) {
     const Token id = vocabulary_.find(text);
     if (id < 0 || text.empty())
-      part.refuse(cat("merge ", rank, " ('", left, "' + '", right, "'): '", text, "' is not in the vocabulary"));
+      part.refuse(cat("merge ", rank, " ('", left, "' + '", right, "'): '", text,
+                      "' is not in the vocabulary"));
     return id;
   };
   const Token left_id = id_of(left), right_id = id_of(right);
-  if (right.size() < prefix_.size()) part.refuse(cat("merge ", rank, ": '", right, "' lacks the prefix"));
+  if (right.size() < prefix_.size())
+    part.refuse(cat("merge ", rank, ": '", right, "' lacks the prefix"));
   const Token result = id_of(left + right.substr(prefix_.size()));
-  merger_.add(left_id, right_id, {rank, result}, last_character(left_id), first_character(right_id));
+  merger_.add(left_id, right_id, {rank, result}, last_character(left_id),
+              first_character(right_id));
 }
 
 Token Bpe::character(std::string_view piece, std::size_t start, std::size_t end) const {
-  const bool decorated = (!prefix_.empty() && start > 0) || (!suffix_.empty() && end == piece.size());
+  const bool decorated =
+      (!prefix_.empty() && start > 0) || (!suffix_.empty() && end == piece.size());
   const std::string_view text = piece.substr(start, end - start);
   if (!decorated) {
     std::size_t pos = 0;
@@ -110,16 +119,18 @@ Token Bpe::character(std::string_view piece, std::size_t start, std::size_t end)
   return vocabulary_.find(cat(start > 0 ? prefix_ : "", text, end == piece.size() ? suffix_ : ""));
 }
 
-bool Bpe::bytes_instead(std::string_view piece, std::size_t start, std::size_t end, Symbols& symbols) const {
-  const std::string text = cat(start > 0 ? prefix_ : "", piece.substr(start, end - start), end == piece.size() ? suffix_ : "");
+bool Bpe::bytes_instead(std::string_view piece, std::size_t start, std::size_t end,
+                        Symbols& symbols) const {
+  const std::string text = cat(start > 0 ? prefix_ : "", piece.substr(start, end - start),
+                               end == piece.size() ? suffix_ : "");
   const auto token = [&](char b) { return byte_tokens_[static_cast<unsigned char>(b)]; };
   if (!std::all_of(text.begin(), text.end(), [&](char b) { return token(b) >= 0; })) return false;
   for (const char b : text) symbols.push_back({token(b)});
   return true;
 }
 
-// One symbol per character. An unknown one waits until a known one comes, so that neighbours can be fused; bytes do not
-// end the wait (that is how tokenizers orders them).
+// One symbol per character. An unknown one waits until a known one comes, so that neighbours can be
+// fused; bytes do not end the wait (that is how tokenizers orders them).
 void Bpe::start(std::string_view piece, Symbols& symbols) const {
   symbols.clear();
   bool waiting = false;
@@ -131,8 +142,10 @@ void Bpe::start(std::string_view piece, Symbols& symbols) const {
       if (waiting) symbols.push_back({unknown_});
       waiting = false;
       symbols.push_back({id});
-    } else if (!(byte_fallback_ && bytes_instead(piece, from, pos, symbols)) && !unknown_text_.empty()) {
-      CUPEL_CHECK(unknown_ >= 0, data, "tokenizer: unk_token '", unknown_text_, "' is needed, but not in the vocabulary");
+    } else if (!(byte_fallback_ && bytes_instead(piece, from, pos, symbols)) &&
+               !unknown_text_.empty()) {
+      CUPEL_CHECK(unknown_ >= 0, data, "tokenizer: unk_token '", unknown_text_,
+                  "' is needed, but not in the vocabulary");
       if (waiting && !fuse_unknown_) symbols.push_back({unknown_});
       waiting = true;
     }
@@ -144,7 +157,9 @@ void Bpe::start(std::string_view piece, Symbols& symbols) const {
 std::size_t Bpe::part_end(const Symbols& symbols, std::size_t from) const {
   if (symbols.size() < kWorthSplitting) return symbols.size();
   std::size_t end = from + 1;
-  while (end < symbols.size() && merger_.joins(last_character(symbols[end - 1].id), first_character(symbols[end].id))) ++end;
+  while (end < symbols.size() &&
+         merger_.joins(last_character(symbols[end - 1].id), first_character(symbols[end].id)))
+    ++end;
   return end;
 }
 
@@ -155,7 +170,8 @@ void Bpe::tokenize(std::string_view piece, std::vector<Token>& out) const {
       return;
     }
   }
-  CUPEL_CHECK(piece.size() < INT32_MAX, user, "tokenizer: a piece of ", piece.size(), " bytes is too long");
+  CUPEL_CHECK(piece.size() < INT32_MAX, user, "tokenizer: a piece of ", piece.size(),
+              " bytes is too long");
   thread_local Symbols symbols;
   start(piece, symbols);
   for (std::size_t from = 0, end; from < symbols.size(); from = end) {

@@ -54,10 +54,12 @@ bool BucketQueue::pop(Candidate& out) {
   if (ranks_.empty()) return false;
   const uint32_t rank = ranks_.front();
   Bucket& bucket = buckets_[rank];
-  if (!std::exchange(bucket.open, true) && !std::is_sorted(bucket.sorted.begin(), bucket.sorted.end()))
+  if (!std::exchange(bucket.open, true) &&
+      !std::is_sorted(bucket.sorted.begin(), bucket.sorted.end()))
     std::sort(bucket.sorted.begin(), bucket.sorted.end());
   const bool has_sorted = bucket.at < bucket.sorted.size();
-  const bool take_late = !bucket.late.empty() && (!has_sorted || bucket.late.front() < bucket.sorted[bucket.at]);
+  const bool take_late =
+      !bucket.late.empty() && (!has_sorted || bucket.late.front() < bucket.sorted[bucket.at]);
   out = {rank, take_late ? bucket.late.front() : bucket.sorted[bucket.at], bucket.result};
   if (take_late) {
     std::pop_heap(bucket.late.begin(), bucket.late.end(), std::greater<>());
@@ -72,7 +74,8 @@ bool BucketQueue::pop(Candidate& out) {
   return true;
 }
 
-void BpeMerger::add(Token left, Token right, Merge merge, char32_t left_last, char32_t right_first) {
+void BpeMerger::add(Token left, Token right, Merge merge, char32_t left_last,
+                    char32_t right_first) {
   table_.set(static_cast<uint32_t>(left), static_cast<uint32_t>(right), merge);
   seams_.set(left_last, right_first, 1);
 }
@@ -91,7 +94,8 @@ void BpeMerger::run_with(Queue& queue, std::span<Symbol> symbols) const {
   for (Candidate best; queue.pop(best);) {
     Symbol& left = at(best.position);
     if (left.id < 0 || left.next < 0) continue;
-    // Entries are not removed when a neighbour changes; one that no longer holds is passed over here.
+    // Entries are not removed when a neighbour changes; one that no longer holds is passed over
+    // here.
     const Merge* now = merge_of(best.position, left.next);
     if (!now || now->result != best.result) continue;
     Symbol& right = at(left.next);

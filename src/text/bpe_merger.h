@@ -17,7 +17,8 @@ struct Merge {
   Token result = -1;
 };
 
-/// The symbols of a piece as a linked list in one array; one that was merged into its left neighbour has id -1.
+/// The symbols of a piece as a linked list in one array; one that was merged into its left
+/// neighbour has id -1.
 struct Symbol {
   Token id = -1;
   int32_t previous = -1, next = -1;  // -1 at the ends
@@ -41,8 +42,9 @@ class HeapQueue {
   std::vector<Candidate> heap_;
 };
 
-/// The same order for very long pieces. Candidates of one rank arrive mostly from left to right, so a bucket per rank
-/// that is sorted once makes the work nearly linear; what arrives while its bucket is being emptied goes to a small heap.
+/// The same order for very long pieces. Candidates of one rank arrive mostly from left to right, so
+/// a bucket per rank that is sorted once makes the work nearly linear; what arrives while its
+/// bucket is being emptied goes to a small heap.
 class BucketQueue {
  public:
   void clear();
@@ -52,10 +54,10 @@ class BucketQueue {
  private:
   struct Bucket {
     Token result = -1;
-    bool open = false;               // being emptied
-    std::size_t at = 0;              // of `sorted`, the next one
-    std::vector<int32_t> sorted;     // sorted once open
-    std::vector<int32_t> late;       // a heap
+    bool open = false;            // being emptied
+    std::size_t at = 0;           // of `sorted`, the next one
+    std::vector<int32_t> sorted;  // sorted once open
+    std::vector<int32_t> late;    // a heap
     bool empty() const { return at == sorted.size() && late.empty(); }
   };
   std::unordered_map<uint32_t, Bucket> buckets_;
@@ -68,8 +70,11 @@ class BpeMerger {
   void reserve(std::size_t merges) { table_.reserve(merges); }
   /// `left_last` and `right_first` are the characters that meet inside the merged token.
   void add(Token left, Token right, Merge merge, char32_t left_last, char32_t right_first);
-  /// False if no merge can ever join a token that ends with one character to a token that starts with the other.
-  bool joins(char32_t left_last, char32_t right_first) const { return seams_.find(left_last, right_first) != nullptr; }
+  /// False if no merge can ever join a token that ends with one character to a token that starts
+  /// with the other.
+  bool joins(char32_t left_last, char32_t right_first) const {
+    return seams_.find(left_last, right_first) != nullptr;
+  }
   /// Merges neighbours until nothing merges: smallest rank first, leftmost on ties.
   void run(std::span<Symbol> symbols) const;
 

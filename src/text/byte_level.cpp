@@ -33,7 +33,9 @@ const Tables& tables() {
 
 }  // namespace
 
-const std::array<char32_t, 256>& byte_alphabet() { return tables().character; }
+const std::array<char32_t, 256>& byte_alphabet() {
+  return tables().character;
+}
 
 void append_byte_level(std::string& out, std::string_view bytes) {
   const Tables& t = tables();

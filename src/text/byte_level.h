@@ -9,8 +9,8 @@
 
 namespace cupel::text {
 
-/// The byte alphabet of GPT-2: bytes 33..126, 161..172 and 174..255 stand for themselves, the other 68 for U+0100.. in
-/// byte order.
+/// The byte alphabet of GPT-2: bytes 33..126, 161..172 and 174..255 stand for themselves, the other
+/// 68 for U+0100.. in byte order.
 const std::array<char32_t, 256>& byte_alphabet();
 
 /// Each byte as its character.

@@ -23,7 +23,8 @@ std::string render_with(const jinja::Block& block, jinja::Dict context) {
     jinja::Frame frame{run, std::make_shared<jinja::Scope>(globals), &out};
     jinja::run_block(block, frame);
   } catch (const jinja::TemplateError& e) {
-    if (e.kind.empty()) fail(Fault::user, "the chat template refuses the conversation: ", e.message);
+    if (e.kind.empty())
+      fail(Fault::user, "the chat template refuses the conversation: ", e.message);
     fail(Fault::data, "template: line ", run.line, ": ", e.kind, ": ", e.message);
   }
   return out;
@@ -44,12 +45,14 @@ std::string Template::render(std::string_view context_json) const {
   return render_with(impl_->block, jinja::from_json(context_json));
 }
 
-std::string render_chat(const Template& chat, const std::vector<Message>& messages, bool add_generation_prompt,
-                        std::string_view bos_token, std::string_view eos_token) {
+std::string render_chat(const Template& chat, const std::vector<Message>& messages,
+                        bool add_generation_prompt, std::string_view bos_token,
+                        std::string_view eos_token) {
   using jinja::Dict, jinja::List, jinja::Value;
   List list;
   for (const Message& m : messages)
-    list.items.push_back(Value(Dict{{{Value("role"), Value(m.role)}, {Value("content"), Value(m.content)}}}));
+    list.items.push_back(
+        Value(Dict{{{Value("role"), Value(m.role)}, {Value("content"), Value(m.content)}}}));
   Dict context{{{Value("messages"), Value(std::move(list))},
                 {Value("add_generation_prompt"), Value(add_generation_prompt)},
                 {Value("bos_token"), Value(bos_token)},

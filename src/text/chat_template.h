@@ -11,13 +11,14 @@
 namespace cupel::text {
 
 struct Message {
-  std::string role;     ///< system, user, assistant
+  std::string role;  ///< system, user, assistant
   std::string content;
 };
 
-/// A chat template in the Jinja subset that models use (namespaces, macros, loop controls, whitespace control, filters,
-/// tests), in Hugging Face's environment (trim_blocks, lstrip_blocks; tojson, strftime_now, raise_exception).
-/// Limits on depth, output size and steps; what it does not know is an error that names it, never a fallback.
+/// A chat template in the Jinja subset that models use (namespaces, macros, loop controls,
+/// whitespace control, filters, tests), in Hugging Face's environment (trim_blocks, lstrip_blocks;
+/// tojson, strftime_now, raise_exception). Limits on depth, output size and steps; what it does not
+/// know is an error that names it, never a fallback.
 class Template {
  public:
   /// Fault::data with line number for text that does not parse or uses an unknown construct.
@@ -35,8 +36,10 @@ class Template {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The prompt of a conversation: the template rendered with messages, bos_token, eos_token and add_generation_prompt.
-std::string render_chat(const Template& chat, const std::vector<Message>& messages, bool add_generation_prompt,
-                        std::string_view bos_token, std::string_view eos_token);
+/// The prompt of a conversation: the template rendered with messages, bos_token, eos_token and
+/// add_generation_prompt.
+std::string render_chat(const Template& chat, const std::vector<Message>& messages,
+                        bool add_generation_prompt, std::string_view bos_token,
+                        std::string_view eos_token);
 
 }  // namespace cupel::text

@@ -20,9 +20,11 @@ struct TextData : Params {
   void visit(ParamVisitor& v) override;
 };
 
-/// The file's tokens cut into consecutive blocks of `length`, the first `samples` of them; the tail is dropped.
-/// Fault::user when the text has fewer tokens than asked for; the message says how many there are.
-std::vector<std::vector<Token>> token_blocks(const Tokenizer& tokenizer, std::string_view text, int64_t samples,
-                                             int64_t length, const std::string& name);
+/// The file's tokens cut into consecutive blocks of `length`, the first `samples` of them; the tail
+/// is dropped. Fault::user when the text has fewer tokens than asked for; the message says how many
+/// there are.
+std::vector<std::vector<Token>> token_blocks(const Tokenizer& tokenizer, std::string_view text,
+                                             int64_t samples, int64_t length,
+                                             const std::string& name);
 
 }  // namespace cupel::text

@@ -30,10 +30,13 @@ class Sequence : public Decoder {
   std::vector<std::unique_ptr<Decoder>> steps_;
 };
 
-/// Bytes are handed on as they are, also where they are not valid UTF-8: a later token may complete them.
+/// Bytes are handed on as they are, also where they are not valid UTF-8: a later token may complete
+/// them.
 class ByteLevel : public Decoder {
  public:
-  explicit ByteLevel(const Part& part) { part.known({"add_prefix_space", "trim_offsets", "use_regex"}); }
+  explicit ByteLevel(const Part& part) {
+    part.known({"add_prefix_space", "trim_offsets", "use_regex"});
+  }
   void apply(std::vector<std::string>& tokens) const override {
     std::string all;
     for (const std::string& t : tokens) append_byte_level_decoded(all, t);
@@ -61,8 +64,9 @@ class Fuse : public Decoder {
   void apply(std::vector<std::string>& tokens) const override { tokens.assign(1, joined(tokens)); }
 };
 
-/// A run of byte tokens becomes its characters; a run that is not valid becomes one U+FFFD per byte, except that the
-/// run at the end keeps its bytes while all that it lacks is the end of its last character.
+/// A run of byte tokens becomes its characters; a run that is not valid becomes one U+FFFD per
+/// byte, except that the run at the end keeps its bytes while all that it lacks is the end of its
+/// last character.
 class ByteFallback : public Decoder {
  public:
   explicit ByteFallback(const Part& part) { part.known({}); }
@@ -107,7 +111,8 @@ class Strip : public Decoder {
   void apply(std::vector<std::string>& tokens) const override {
     for (std::string& t : tokens) {
       std::string_view s = t;
-      for (int64_t i = 0; i < start_ && s.starts_with(content_); ++i) s.remove_prefix(content_.size());
+      for (int64_t i = 0; i < start_ && s.starts_with(content_); ++i)
+        s.remove_prefix(content_.size());
       for (int64_t i = 0; i < stop_ && s.ends_with(content_); ++i) s.remove_suffix(content_.size());
       t = std::string(s);
     }
@@ -131,7 +136,8 @@ class Metaspace : public Decoder {
       const bool drop = i == 0 && prepended_;
       std::string out;
       std::string_view rest = tokens[i];
-      for (std::size_t at; (at = rest.find(replacement_)) != rest.npos; rest.remove_prefix(at + replacement_.size())) {
+      for (std::size_t at; (at = rest.find(replacement_)) != rest.npos;
+           rest.remove_prefix(at + replacement_.size())) {
         out += rest.substr(0, at);
         if (!drop) out += ' ';
       }

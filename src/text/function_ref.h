@@ -11,13 +11,14 @@ namespace cupel::text {
 template <class Signature>
 class FunctionRef;
 
-/// A callable that is only borrowed: for callbacks that do not outlive the call, at the price of a plain call.
+/// A callable that is only borrowed: for callbacks that do not outlive the call, at the price of a
+/// plain call.
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-  FunctionRef(F&& f)  // NOLINT: implicit on purpose
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
+      FunctionRef(F&& f)  // NOLINT: implicit on purpose
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);

@@ -15,7 +15,8 @@
 namespace cupel::text {
 
 /// The sampler chain, in this order: logit bias, penalties, top-k, top-p, min-p, temperature, draw.
-/// Temperature 0 is argmax (lowest id on ties) and ignores the rest of the chain after the penalties.
+/// Temperature 0 is argmax (lowest id on ties) and ignores the rest of the chain after the
+/// penalties.
 struct SamplingOptions {
   double temperature = 0.8;
   int top_k = 40;             ///< 0 is off
@@ -23,7 +24,7 @@ struct SamplingOptions {
   double min_p = 0.05;        ///< 0 is off
   double repeat_penalty = 1;  ///< 1 is off
   int repeat_window = 64;
-  uint64_t seed = 0;          ///< the draw at position p depends on (seed, p) alone
+  uint64_t seed = 0;  ///< the draw at position p depends on (seed, p) alone
   std::map<Token, float> bias;
 };
 
@@ -44,8 +45,8 @@ struct Generation {
   double prompt_seconds = 0, decode_seconds = 0;
 };
 
-/// A model as something that writes text. `on_text` gets pieces that are certain (whole characters, no part of a stop
-/// text); returning false cancels.
+/// A model as something that writes text. `on_text` gets pieces that are certain (whole characters,
+/// no part of a stop text); returning false cancels.
 class Generator {
  public:
   virtual ~Generator() = default;

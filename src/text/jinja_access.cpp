@@ -17,7 +17,8 @@ bool is_one_of(std::string_view name, std::initializer_list<const char*> names) 
 
 bool would_modify(const Value& v, const std::string& name) {
   if (v.is_list() && v.as_list().flavor == Flavor::list)
-    return is_one_of(name, {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"});
+    return is_one_of(name,
+                     {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"});
   return v.is_dict() && is_one_of(name, {"clear", "pop", "popitem", "setdefault", "update"});
 }
 
@@ -29,8 +30,9 @@ Value missing(const Value& v, const std::string& what) {
 bool python_attribute(const Value& v, const std::string& name, Value& out) {
   const bool hidden = name.rfind("__", 0) == 0;
   if (hidden || would_modify(v, name)) {
-    out = Value::undefined(cat("access to attribute '", name, "' of '", type_name(v), "' object is unsafe."),
-                           "SecurityError");
+    out = Value::undefined(
+        cat("access to attribute '", name, "' of '", type_name(v), "' object is unsafe."),
+        "SecurityError");
     return true;
   }
   if (v.is_list() && v.as_list().flavor == Flavor::group && (name == "grouper" || name == "list")) {
@@ -117,7 +119,8 @@ Value item(const Value& v, const Value& key) {
   Value out;
   if (python_item(v, key, out)) return out;
   if (key.is_string() && python_attribute(v, key.as_string(), out)) return out;
-  return missing(v, key.is_string() ? cat("attribute '", key.as_string(), "'") : cat("element ", representation(key)));
+  return missing(v, key.is_string() ? cat("attribute '", key.as_string(), "'")
+                                    : cat("element ", representation(key)));
 }
 
 Value slice(const Value& v, const Value& start, const Value& stop, const Value& step) {
@@ -125,17 +128,20 @@ Value slice(const Value& v, const Value& start, const Value& stop, const Value& 
   if (v.is_string()) {
     const auto chars = characters(v.as_string());
     std::string out;
-    each_index(bounds(start, stop, step, static_cast<int64_t>(chars.size())), [&](std::size_t i) { out += chars[i]; });
+    each_index(bounds(start, stop, step, static_cast<int64_t>(chars.size())),
+               [&](std::size_t i) { out += chars[i]; });
     return Value(std::move(out));
   }
-  if (!v.is_list() || v.as_list().flavor > Flavor::range) raise("TypeError", "'", type_name(v), "' object cannot be sliced");
+  if (!v.is_list() || v.as_list().flavor > Flavor::range)
+    raise("TypeError", "'", type_name(v), "' object cannot be sliced");
   const List& l = v.as_list();
   List out;
   out.flavor = l.flavor == Flavor::group ? Flavor::tuple : l.flavor;
   each_index(bounds(start, stop, step, static_cast<int64_t>(l.items.size())),
              [&](std::size_t i) { out.items.push_back(l.items[i]); });
   if (out.flavor == Flavor::range && !out.items.empty())
-    out.stop = out.items.back().as_integer() + (out.items.size() > 1 && compare(out.items[0], out.items[1]) > 0 ? -1 : 1);
+    out.stop = out.items.back().as_integer() +
+               (out.items.size() > 1 && compare(out.items[0], out.items[1]) > 0 ? -1 : 1);
   return Value(std::move(out));
 }
 

@@ -52,7 +52,8 @@ Arguments CallArguments::eval(Frame& f) const {
   for (const auto& [name, e] : named) out.named.emplace_back(name, e->eval(f));
   if (!double_star) return out;
   const Value more = double_star->eval(f);
-  if (!more.is_dict()) raise("TypeError", "argument after ** must be a mapping, not ", type_name(more));
+  if (!more.is_dict())
+    raise("TypeError", "argument after ** must be a mapping, not ", type_name(more));
   for (const auto& [key, v] : more.as_dict().items) out.named.emplace_back(to_text(key), v);
   return out;
 }
@@ -111,14 +112,30 @@ Value Comparison::value(Frame& f) const {
     Value b = e->eval(f);
     bool holds = false;
     switch (op) {
-      case eq: holds = equal(a, b); break;
-      case ne: holds = !equal(a, b); break;
-      case lt: holds = compare(a, b) < 0; break;
-      case le: holds = compare(a, b) <= 0; break;
-      case gt: holds = compare(a, b) > 0; break;
-      case ge: holds = compare(a, b) >= 0; break;
-      case in: holds = contains(b, a); break;
-      case not_in: holds = !contains(b, a); break;
+      case eq:
+        holds = equal(a, b);
+        break;
+      case ne:
+        holds = !equal(a, b);
+        break;
+      case lt:
+        holds = compare(a, b) < 0;
+        break;
+      case le:
+        holds = compare(a, b) <= 0;
+        break;
+      case gt:
+        holds = compare(a, b) > 0;
+        break;
+      case ge:
+        holds = compare(a, b) >= 0;
+        break;
+      case in:
+        holds = contains(b, a);
+        break;
+      case not_in:
+        holds = !contains(b, a);
+        break;
     }
     if (!holds) return false;
     a = std::move(b);
@@ -136,7 +153,8 @@ Value Concat::value(Frame& f) const {
 Value Conditional::value(Frame& f) const {
   if (truthy(condition->eval(f))) return then->eval(f);
   if (otherwise) return otherwise->eval(f);
-  return Value::undefined("the inline if-expression evaluated to false and no else section was defined.");
+  return Value::undefined(
+      "the inline if-expression evaluated to false and no else section was defined.");
 }
 
 }  // namespace cupel::text::jinja

@@ -2,7 +2,8 @@
 // Copyright the Cupel authors
 //
 // Expressions, from the weakest binding to the strongest:
-//   a if b else c | or | and | not | comparisons, in | + - | ~ | * / // % | ** | unary - + | postfix, filters, tests
+//   a if b else c | or | and | not | comparisons, in | + - | ~ | * / // % | ** | unary - + |
+//   postfix, filters, tests
 
 #include <charconv>
 #include <cstdlib>
@@ -25,20 +26,28 @@ struct Deeper {
 
 const char* kind_name(TokenKind kind) {
   switch (kind) {
-    case TokenKind::data: return "template text";
-    case TokenKind::block_begin: return "'{%'";
-    case TokenKind::block_end: return "'%}'";
-    case TokenKind::variable_begin: return "'{{'";
-    case TokenKind::variable_end: return "'}}'";
-    case TokenKind::end: return "the end of the template";
-    default: return "";
+    case TokenKind::data:
+      return "template text";
+    case TokenKind::block_begin:
+      return "'{%'";
+    case TokenKind::block_end:
+      return "'%}'";
+    case TokenKind::variable_begin:
+      return "'{{'";
+    case TokenKind::variable_end:
+      return "'}}'";
+    case TokenKind::end:
+      return "the end of the template";
+    default:
+      return "";
   }
 }
 
 }  // namespace
 
 void ExpressionParser::unexpected(const char* wanted) const {
-  const std::string found = *kind_name(now().kind) ? kind_name(now().kind) : cat("'", now().text, "'");
+  const std::string found =
+      *kind_name(now().kind) ? kind_name(now().kind) : cat("'", now().text, "'");
   syntax_error(now().line, "expected ", wanted, ", found ", found);
 }
 
@@ -129,15 +138,24 @@ ExprPtr ExpressionParser::comparison() {
   for (;;) {
     using Op = Comparison::Op;
     Op op;
-    if (take_op("==")) op = Op::eq;
-    else if (take_op("!=")) op = Op::ne;
-    else if (take_op("<=")) op = Op::le;
-    else if (take_op("<")) op = Op::lt;
-    else if (take_op(">=")) op = Op::ge;
-    else if (take_op(">")) op = Op::gt;
-    else if (take_word("in")) op = Op::in;
-    else if (is_word("not") && after().kind == TokenKind::name && after().text == "in") take(), take(), op = Op::not_in;
-    else break;
+    if (take_op("=="))
+      op = Op::eq;
+    else if (take_op("!="))
+      op = Op::ne;
+    else if (take_op("<="))
+      op = Op::le;
+    else if (take_op("<"))
+      op = Op::lt;
+    else if (take_op(">="))
+      op = Op::ge;
+    else if (take_op(">"))
+      op = Op::gt;
+    else if (take_word("in"))
+      op = Op::in;
+    else if (is_word("not") && after().kind == TokenKind::name && after().text == "in")
+      take(), take(), op = Op::not_in;
+    else
+      break;
     out->rest.emplace_back(op, sum());
   }
   if (out->rest.empty()) return std::move(out->first);
@@ -210,9 +228,11 @@ ExprPtr ExpressionParser::unary(bool with_filters) {
 
 ExprPtr ExpressionParser::primary() {
   switch (now().kind) {
-    case TokenKind::name: return name();
+    case TokenKind::name:
+      return name();
     case TokenKind::integer:
-    case TokenKind::floating: return number();
+    case TokenKind::floating:
+      return number();
     case TokenKind::string: {
       auto out = node<Constant>();
       std::string text;
@@ -220,7 +240,8 @@ ExprPtr ExpressionParser::primary() {
       out->constant = Value(text);
       return out;
     }
-    default: break;
+    default:
+      break;
   }
   if (is_op("(")) return parenthesis();
   if (is_op("[")) return list();
@@ -254,11 +275,14 @@ ExprPtr ExpressionParser::number() {
   int64_t integer = 0;
   double number = 0;
   if (token.kind == TokenKind::floating)
-    number = std::from_chars(begin, end, number).ec == std::errc() ? number : std::strtod(begin, nullptr);
+    number = std::from_chars(begin, end, number).ec == std::errc() ? number
+                                                                   : std::strtod(begin, nullptr);
   else if (std::from_chars(begin, end, integer).ec != std::errc())
     out->constant = BigInteger{token.text};
-  if (token.kind == TokenKind::floating) out->constant = number;
-  else if (out->constant.is_undefined()) out->constant = integer;
+  if (token.kind == TokenKind::floating)
+    out->constant = number;
+  else if (out->constant.is_undefined())
+    out->constant = integer;
   return out;
 }
 
@@ -359,7 +383,8 @@ CallArguments ExpressionParser::call_arguments() {
       expect_op(",");
       if (take_op(")")) break;
     }
-    const bool named = now().kind == TokenKind::name && after().kind == TokenKind::op && after().text == "=";
+    const bool named =
+        now().kind == TokenKind::name && after().kind == TokenKind::op && after().text == "=";
     if (is_op("*") || is_op("**")) {
       const bool twice = is_op("**");
       take();
@@ -369,7 +394,8 @@ CallArguments ExpressionParser::call_arguments() {
       take();
       out.named.emplace_back(std::move(key), expression(Form::whole));
     } else {
-      if (!out.named.empty() || out.double_star) syntax_error(now().line, "a positional argument stands behind a named one");
+      if (!out.named.empty() || out.double_star)
+        syntax_error(now().line, "a positional argument stands behind a named one");
       out.positional.push_back(expression(Form::whole));
     }
   }
@@ -398,7 +424,8 @@ std::unique_ptr<FilterExpr> ExpressionParser::filter(ExprPtr input) {
   out->name = expect_name("the name of a filter");
   while (take_op(".")) out->name += '.' + expect_name("the name of a filter");
   out->filter = find_filter(out->name);
-  if (!out->filter && !conditional_) unknown_.push_back({out->line, cat("filter '", out->name, "'")});
+  if (!out->filter && !conditional_)
+    unknown_.push_back({out->line, cat("filter '", out->name, "'")});
   out->input = std::move(input);
   if (is_op("(")) out->arguments = call_arguments();
   return out;
@@ -412,8 +439,9 @@ ExprPtr ExpressionParser::test(ExprPtr input) {
   if (!out->test && !conditional_) unknown_.push_back({out->line, cat("test '", out->name, "'")});
   out->input = std::move(input);
   const TokenKind kind = now().kind;
-  const bool value = kind == TokenKind::name || kind == TokenKind::string || kind == TokenKind::integer ||
-                     kind == TokenKind::floating || is_op("[") || is_op("{");
+  const bool value = kind == TokenKind::name || kind == TokenKind::string ||
+                     kind == TokenKind::integer || kind == TokenKind::floating || is_op("[") ||
+                     is_op("{");
   if (is_op("(")) {
     out->arguments = call_arguments();
   } else if (value && !is_word("else") && !is_word("or") && !is_word("and")) {

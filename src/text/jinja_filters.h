@@ -14,8 +14,8 @@ using FilterTable = std::map<std::string_view, Filter>;
 void add_text_filters(FilterTable& table);
 void add_list_filters(FilterTable& table);
 
-/// How sort, groupby, map and others see an element: through a dotted path of attributes and indices, with strings in
-/// lower case unless the case counts.
+/// How sort, groupby, map and others see an element: through a dotted path of attributes and
+/// indices, with strings in lower case unless the case counts.
 class KeyOf {
  public:
   /// `path` none is the element itself.

@@ -14,7 +14,9 @@
 namespace cupel::text::jinja {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 /// One conversion, common to both languages.
 struct Spec {
@@ -81,14 +83,17 @@ std::string double_text(double v, const Spec& spec) {
   if (spec.type == '%') v *= 100;
   const char pattern[] = {'%', '.', '*', type, 0};
   std::string out(512, '\0');
-  const int n = std::snprintf(out.data(), out.size(), pattern, spec.precision < 0 ? 6 : std::min(spec.precision, 150), v);
+  const int n = std::snprintf(out.data(), out.size(), pattern,
+                              spec.precision < 0 ? 6 : std::min(spec.precision, 150), v);
   out.resize(static_cast<std::size_t>(std::max(n, 0)));
   if (spec.type == '%') out += '%';
   return out;
 }
 
 std::string number(const Value& v, const Spec& spec) {
-  if (!v.is_numeric()) raise("TypeError", "format code '", spec.type ? spec.type : 'd', "' needs a number, not ", type_name(v));
+  if (!v.is_numeric())
+    raise("TypeError", "format code '", spec.type ? spec.type : 'd', "' needs a number, not ",
+          type_name(v));
   const bool whole = std::string_view("dioxXubn").find(spec.type) != std::string_view::npos;
   std::string digits;
   if (spec.type && std::string_view("feEFgG%").find(spec.type) != std::string_view::npos)
@@ -96,7 +101,8 @@ std::string number(const Value& v, const Spec& spec) {
   else if (v.is_float() && !whole)
     digits = float_text(v.as_double());
   else if (v.is_float())
-    digits = integer_text(static_cast<int64_t>(std::clamp(v.as_double(), -9.2e18, 9.2e18)), spec.type, spec.alternate);
+    digits = integer_text(static_cast<int64_t>(std::clamp(v.as_double(), -9.2e18, 9.2e18)),
+                          spec.type, spec.alternate);
   else
     digits = integer_text(v.as_integer(), spec.type, spec.alternate);
   return padded(with_sign(std::move(digits), spec), spec, '>');
@@ -113,7 +119,8 @@ std::string cut(const std::string& s, const Spec& spec) {
 /// The values of a % one after the other.
 class Values {
  public:
-  explicit Values(const Value& v) : v_(v), tuple_(v.is_list() && v.as_list().flavor == Flavor::tuple) {}
+  explicit Values(const Value& v)
+      : v_(v), tuple_(v.is_list() && v.as_list().flavor == Flavor::tuple) {}
   const Value& next() {
     const std::size_t n = tuple_ ? v_.as_list().items.size() : 1;
     if (at_ >= n) raise("TypeError", "not enough arguments for format string");
@@ -190,12 +197,14 @@ Spec read_spec(std::string_view s) {
   }
   if (at < s.size() && (s[at] == '+' || s[at] == '-' || s[at] == ' ')) spec.sign = s[at++];
   if (at < s.size() && s[at] == '#') spec.alternate = true, ++at;
-  if (at < s.size() && s[at] == '0' && !spec.align) spec.align = '=', spec.fill.assign(1, '0'), ++at;
+  if (at < s.size() && s[at] == '0' && !spec.align)
+    spec.align = '=', spec.fill.assign(1, '0'), ++at;
   spec.width = read_number(s, at);
   if (at < s.size() && s[at] == ',') spec.comma = true, ++at;
   if (at < s.size() && s[at] == '.') spec.precision = read_number(s, ++at);
   if (at < s.size()) spec.type = s[at++];
-  if (at != s.size() || std::string_view("\0sdnoxXbeEfFgG%", 15).find(spec.type) == std::string_view::npos)
+  if (at != s.size() ||
+      std::string_view("\0sdnoxXbeEfFgG%", 15).find(spec.type) == std::string_view::npos)
     raise("ValueError", "format specification '", s, "' is not supported");
   return spec;
 }
@@ -208,16 +217,19 @@ Value field_value(std::string_view field, const Arguments& arguments, int& autom
   if (first.empty() || std::all_of(first.begin(), first.end(), is_digit)) {
     std::size_t pos = 0;
     const auto i = static_cast<std::size_t>(first.empty() ? automatic++ : read_number(first, pos));
-    if (i >= arguments.positional.size()) raise("IndexError", "replacement index ", i, " is out of range");
+    if (i >= arguments.positional.size())
+      raise("IndexError", "replacement index ", i, " is out of range");
     v = arguments.positional[i];
   } else {
-    const auto at = std::find_if(arguments.named.begin(), arguments.named.end(), [&](const auto& n) { return n.first == first; });
+    const auto at = std::find_if(arguments.named.begin(), arguments.named.end(),
+                                 [&](const auto& n) { return n.first == first; });
     if (at == arguments.named.end()) raise("KeyError", first);
     v = at->second;
   }
   for (std::size_t at = end; at < field.size();) {
     const bool bracket = field[at] == '[';
-    const std::size_t stop = bracket ? field.find(']', at) : std::min(field.find_first_of(".[", at + 1), field.size());
+    const std::size_t stop =
+        bracket ? field.find(']', at) : std::min(field.find_first_of(".[", at + 1), field.size());
     if (stop == field.npos) raise("ValueError", "expected '}' before end of string");
     const std::string key(field.substr(at + 1, stop - at - 1));
     const bool index = bracket && !key.empty() && std::all_of(key.begin(), key.end(), is_digit);
@@ -235,7 +247,9 @@ std::string format_one(Value v, char conversion, const std::string& spec_text) {
   const Spec spec = read_spec(spec_text);
   if (spec_text.empty()) return to_text(v);
   if (v.is_numeric() && spec.type != 's' && !(v.is_boolean() && !spec.type)) return number(v, spec);
-  if (spec.type && spec.type != 's') raise("ValueError", "Unknown format code '", spec.type, "' for object of type '", type_name(v), "'");
+  if (spec.type && spec.type != 's')
+    raise("ValueError", "Unknown format code '", spec.type, "' for object of type '", type_name(v),
+          "'");
   return padded(cut(to_text(v), spec), spec, '<');
 }
 
@@ -274,7 +288,8 @@ std::string brace_format(const std::string& s, const Arguments& arguments) {
     const std::size_t close = s.find('}', at);
     if (close == s.npos) raise("ValueError", "Single '{' encountered in format string");
     std::string_view field = std::string_view(s).substr(at, close - at);
-    if (field.find('{') != field.npos) raise("ValueError", "fields inside format specifications are not supported");
+    if (field.find('{') != field.npos)
+      raise("ValueError", "fields inside format specifications are not supported");
     const std::size_t colon = std::min(field.find(':'), field.size());
     const std::string spec(field.substr(std::min(colon + 1, field.size())));
     field = field.substr(0, colon);

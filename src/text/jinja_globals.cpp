@@ -14,15 +14,18 @@ Value range(Frame&, const Arguments& given) {
   if (given.positional.empty() || given.positional.size() > 3 || !given.named.empty())
     raise("TypeError", "range expected 1 to 3 arguments");
   for (const Value& v : given.positional)
-    if (!v.is_integral()) raise("TypeError", "'", type_name(v), "' object cannot be interpreted as an integer");
+    if (!v.is_integral())
+      raise("TypeError", "'", type_name(v), "' object cannot be interpreted as an integer");
   const auto at = [&](std::size_t i) { return given.positional[i].as_integer(); };
   const bool one = given.positional.size() == 1;
-  const int64_t start = one ? 0 : at(0), stop = one ? at(0) : at(1), step = given.positional.size() == 3 ? at(2) : 1;
+  const int64_t start = one ? 0 : at(0), stop = one ? at(0) : at(1),
+                step = given.positional.size() == 3 ? at(2) : 1;
   if (step == 0) raise("ValueError", "range() arg 3 must not be zero");
   List out{{}, Flavor::range, 0, stop};
   for (int64_t i = start; step > 0 ? i < stop : i > stop;) {
     if (static_cast<int64_t>(out.items.size()) == kLongestRange)
-      raise("OverflowError", "Range too big. The sandbox blocks ranges larger than ", kLongestRange, ".");
+      raise("OverflowError", "Range too big. The sandbox blocks ranges larger than ", kLongestRange,
+            ".");
     out.items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
@@ -37,7 +40,8 @@ Dict dict_of(const char* name, const Arguments& given) {
   } else if (!given.positional.empty()) {
     for (const Value& pair : iterate(given.positional[0])) {
       const auto two = iterate(pair);
-      if (two.size() != 2) raise("ValueError", name, ": an element has ", two.size(), " items; 2 are required");
+      if (two.size() != 2)
+        raise("ValueError", name, ": an element has ", two.size(), " items; 2 are required");
       out.set(two[0], two[1]);
     }
   }
@@ -46,7 +50,8 @@ Dict dict_of(const char* name, const Arguments& given) {
 }
 
 Value make_namespace(Frame& f, const Arguments& given) {
-  if (++f.run.namespaces > Run::kMostNamespaces) raise("MemoryError", "more than ", Run::kMostNamespaces, " namespaces");
+  if (++f.run.namespaces > Run::kMostNamespaces)
+    raise("MemoryError", "more than ", Run::kMostNamespaces, " namespaces");
   auto out = std::make_shared<Namespace>();
   out->values = dict_of("namespace", given);
   return out;
@@ -60,12 +65,13 @@ class Cycler : public Object {
   Value attribute(const std::string& name) const override {
     if (name == "current") return item(items_, Value(static_cast<int64_t>(*at_)));
     if (name == "next" || name == "reset")
-      return std::make_shared<Function>(name, [items = items_, at = at_, reset = name == "reset"](Frame&, const Arguments&) {
-        if (reset) return *at = 0, Value(nullptr);
-        const Value v = item(items, Value(static_cast<int64_t>(*at)));
-        *at = (*at + 1) % items.as_list().items.size();
-        return v;
-      });
+      return std::make_shared<Function>(
+          name, [items = items_, at = at_, reset = name == "reset"](Frame&, const Arguments&) {
+            if (reset) return *at = 0, Value(nullptr);
+            const Value v = item(items, Value(static_cast<int64_t>(*at)));
+            *at = (*at + 1) % items.as_list().items.size();
+            return v;
+          });
     return Object::attribute(name);
   }
 
@@ -81,9 +87,10 @@ Value cycler(Frame&, const Arguments& given) {
 
 Value joiner(Frame&, const Arguments& given) {
   const std::string separator = Bound("joiner", given, {"sep"}).text(0, ", ");
-  return std::make_shared<Function>("joiner", [separator, used = std::make_shared<bool>(false)](Frame&, const Arguments&) {
-    return Value(std::exchange(*used, true) ? separator : std::string());
-  });
+  return std::make_shared<Function>(
+      "joiner", [separator, used = std::make_shared<bool>(false)](Frame&, const Arguments&) {
+        return Value(std::exchange(*used, true) ? separator : std::string());
+      });
 }
 
 Value raise_exception(Frame&, const Arguments& given) {
@@ -112,12 +119,14 @@ Value strftime_now(Frame&, const Arguments& given) {
 Bound::Bound(const char* function, const Arguments& given, std::initializer_list<const char*> names)
     : function_(function), names_(names), values_(names.size(), nullptr) {
   if (given.positional.size() > names_.size())
-    raise("TypeError", function, "() takes at most ", names_.size(), " arguments, not ", given.positional.size());
+    raise("TypeError", function, "() takes at most ", names_.size(), " arguments, not ",
+          given.positional.size());
   for (std::size_t i = 0; i < given.positional.size(); ++i) values_[i] = &given.positional[i];
   for (const auto& [name, v] : given.named) {
     std::size_t i = 0;
     while (i < names_.size() && name != names_[i]) ++i;
-    if (i == names_.size()) raise("TypeError", function, "() got an unexpected keyword argument '", name, "'");
+    if (i == names_.size())
+      raise("TypeError", function, "() got an unexpected keyword argument '", name, "'");
     if (values_[i]) raise("TypeError", function, "() got two values for argument '", name, "'");
     values_[i] = &v;
   }
@@ -132,7 +141,8 @@ int64_t Bound::integer(std::size_t i, int64_t fallback) const {
   if (!values_[i] || values_[i]->is_none()) return fallback;
   if (values_[i]->is_undefined()) raise_undefined(*values_[i]);
   if (!values_[i]->is_integral())
-    raise("TypeError", function_, "(): '", names_[i], "' must be an integer, not ", type_name(*values_[i]));
+    raise("TypeError", function_, "(): '", names_[i], "' must be an integer, not ",
+          type_name(*values_[i]));
   return values_[i]->as_integer();
 }
 

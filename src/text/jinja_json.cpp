@@ -68,14 +68,22 @@ class Writer {
  private:
   void value(const Value& v, int level) {
     check_size(static_cast<double>(out_.size()));
-    if (v.is_string()) append_quoted(out_, v.as_string(), ascii_);
-    else if (v.is_none()) out_ += "null";
-    else if (v.is_boolean()) out_ += v.as_integer() ? "true" : "false";
-    else if (v.is_float()) out_ += number(v.as_double());
-    else if (v.is_integer() || v.is_big()) out_ += to_text(v);
-    else if (v.is_list() && v.as_list().flavor <= Flavor::tuple) list(v.as_list(), level);
-    else if (v.is_dict()) dict(v.as_dict(), level);
-    else raise("TypeError", "Object of type ", type_name(v), " is not JSON serializable");
+    if (v.is_string())
+      append_quoted(out_, v.as_string(), ascii_);
+    else if (v.is_none())
+      out_ += "null";
+    else if (v.is_boolean())
+      out_ += v.as_integer() ? "true" : "false";
+    else if (v.is_float())
+      out_ += number(v.as_double());
+    else if (v.is_integer() || v.is_big())
+      out_ += to_text(v);
+    else if (v.is_list() && v.as_list().flavor <= Flavor::tuple)
+      list(v.as_list(), level);
+    else if (v.is_dict())
+      dict(v.as_dict(), level);
+    else
+      raise("TypeError", "Object of type ", type_name(v), " is not JSON serializable");
   }
 
   static std::string number(double d) {
@@ -106,7 +114,8 @@ class Writer {
     if (d.items.empty()) return void(out_ += "{}");
     auto entries = d.items;
     if (sorted_)
-      std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return compare(a.first, b.first) < 0; });
+      std::stable_sort(entries.begin(), entries.end(),
+                       [](const auto& a, const auto& b) { return compare(a.first, b.first) < 0; });
     out_ += '{';
     bool first = true;
     for (const auto& [key, v] : entries) {
@@ -137,7 +146,8 @@ using nlohmann::json;
 
 constexpr std::size_t kDeepest = 200;
 
-/// Builds values straight from the parser's events, so that the order of keys and the digits of large numbers stay.
+/// Builds values straight from the parser's events, so that the order of keys and the digits of
+/// large numbers stay.
 class Reader : public json::json_sax_t {
  public:
   bool null() override { return put(Value(nullptr)); }
@@ -168,7 +178,8 @@ class Reader : public json::json_sax_t {
     stack_.pop_back();
     return put(std::move(v));
   }
-  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& e) override {
+  bool parse_error(std::size_t at, const std::string&,
+                   const nlohmann::detail::exception& e) override {
     fail(Fault::data, "template: the context's JSON is broken at byte ", at, ": ", e.what());
   }
   Value root;
@@ -181,7 +192,8 @@ class Reader : public json::json_sax_t {
     std::string key;
   };
   bool open(bool is_dict) {
-    CUPEL_CHECK(stack_.size() < kDeepest, data, "template: the context's JSON is nested deeper than ", kDeepest);
+    CUPEL_CHECK(stack_.size() < kDeepest, data,
+                "template: the context's JSON is nested deeper than ", kDeepest);
     stack_.push_back({is_dict, {}, {}, {}});
     return true;
   }
@@ -199,7 +211,9 @@ class Reader : public json::json_sax_t {
 
 }  // namespace
 
-std::string to_json(const Value& v, const Arguments& options) { return Writer(options).write(v); }
+std::string to_json(const Value& v, const Arguments& options) {
+  return Writer(options).write(v);
+}
 
 Dict from_json(std::string_view text) {
   Reader reader;

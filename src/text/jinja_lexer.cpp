@@ -11,10 +11,15 @@
 namespace cupel::text::jinja {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
 bool is_name(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 // Newlines become "\n" everywhere; one at the end of the template is dropped.
@@ -77,7 +82,8 @@ class Lexer {
       if (s_[tag + 1] == '{' || s_[tag + 1] == '%' || s_[tag + 1] == '#') break;
     }
     const char kind = s_[tag + 1];
-    const char sign = tag + 2 < s_.size() && (s_[tag + 2] == '-' || s_[tag + 2] == '+') ? s_[tag + 2] : '\0';
+    const char sign =
+        tag + 2 < s_.size() && (s_[tag + 2] == '-' || s_[tag + 2] == '+') ? s_[tag + 2] : '\0';
     data(tag, sign, kind == '{');
     const int line = line_;
     advance(sign ? 3 : 2);
@@ -87,7 +93,8 @@ class Lexer {
     expression(kind == '{' ? "}}" : "%}", line);
   }
 
-  // The text before a tag. lstrip_blocks: blanks between a line's start and a tag go, but not before {{.
+  // The text before a tag. lstrip_blocks: blanks between a line's start and a tag go, but not
+  // before {{.
   void data(std::size_t end, char sign, bool keeps_indent) {
     const std::string_view text = std::string_view(s_).substr(at_, end - at_);
     std::string_view kept = text;
@@ -95,7 +102,8 @@ class Lexer {
       kept = text.substr(0, blank_start(text));
     } else if (sign != '+' && !keeps_indent) {
       const std::size_t line_start = text.rfind('\n') + 1;  // npos + 1 is 0
-      if ((line_start > 0 || line_starting_) && blank_start(text.substr(line_start)) == 0) kept = text.substr(0, line_start);
+      if ((line_start > 0 || line_starting_) && blank_start(text.substr(line_start)) == 0)
+        kept = text.substr(0, line_start);
     }
     if (!kept.empty()) push(TokenKind::data, std::string(kept));
     advance(text.size());
@@ -167,7 +175,8 @@ class Lexer {
     for (;;) {
       skip_blanks();
       if (at_ >= s_.size()) syntax_error(line, "a tag does not end with '", closer, "'");
-      const bool signed_end = (peek() == '-' || (peek() == '+' && closer == "%}")) && s_.compare(at_ + 1, 2, closer) == 0;
+      const bool signed_end = (peek() == '-' || (peek() == '+' && closer == "%}")) &&
+                              s_.compare(at_ + 1, 2, closer) == 0;
       if (open.empty() && (signed_end || starts(closer))) {
         push(end_kind, "");
         return close(closer, signed_end ? peek() : '\0');
@@ -275,7 +284,8 @@ class Lexer {
     return out;
   }
 
-  std::size_t hex_escape(std::string_view raw, std::size_t at, std::size_t digits, std::string& out) const {
+  std::size_t hex_escape(std::string_view raw, std::size_t at, std::size_t digits,
+                         std::string& out) const {
     const auto read = [&](std::size_t from) -> char32_t {
       char32_t value = 0;
       for (std::size_t i = 0; i < digits; ++i) {
@@ -296,7 +306,8 @@ class Lexer {
         used = 10;
       }
     }
-    if ((value >= 0xD800 && value < 0xE000) || value > 0x10FFFF) syntax_error(line_, "a string escapes half a character");
+    if ((value >= 0xD800 && value < 0xE000) || value > 0x10FFFF)
+      syntax_error(line_, "a string escapes half a character");
     utf8_append(out, value);
     return used;
   }
@@ -311,7 +322,8 @@ class Lexer {
 }  // namespace
 
 std::vector<LexToken> lex(std::string_view source) {
-  if (utf8_valid_prefix(source) != source.size()) fail(Fault::data, "template: the text is not valid UTF-8");
+  if (utf8_valid_prefix(source) != source.size())
+    fail(Fault::data, "template: the text is not valid UTF-8");
   return Lexer(source).run();
 }
 

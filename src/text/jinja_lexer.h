@@ -10,7 +10,19 @@
 
 namespace cupel::text::jinja {
 
-enum class TokenKind { data, block_begin, block_end, variable_begin, variable_end, name, string, integer, floating, op, end };
+enum class TokenKind {
+  data,
+  block_begin,
+  block_end,
+  variable_begin,
+  variable_end,
+  name,
+  string,
+  integer,
+  floating,
+  op,
+  end
+};
 
 struct LexToken {
   TokenKind kind = TokenKind::end;
@@ -18,8 +30,8 @@ struct LexToken {
   int line = 1;
 };
 
-/// Cuts a template into tokens, white-space control (trim_blocks, lstrip_blocks, "-" and "+") done. Fault::data with the
-/// line for text that is not a template.
+/// Cuts a template into tokens, white-space control (trim_blocks, lstrip_blocks, "-" and "+") done.
+/// Fault::data with the line for text that is not a template.
 std::vector<LexToken> lex(std::string_view source);
 
 /// Fault::data "template: line N: ...".

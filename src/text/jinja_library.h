@@ -30,7 +30,9 @@ class Bound {
   /// TypeError if it was not given.
   const Value& at(std::size_t i) const;
   Value get(std::size_t i, Value fallback) const { return values_[i] ? *values_[i] : fallback; }
-  bool flag(std::size_t i, bool fallback) const { return values_[i] ? truthy(*values_[i]) : fallback; }
+  bool flag(std::size_t i, bool fallback) const {
+    return values_[i] ? truthy(*values_[i]) : fallback;
+  }
   int64_t integer(std::size_t i, int64_t fallback) const;
   std::string text(std::size_t i, const std::string& fallback) const;
 
@@ -78,7 +80,8 @@ std::string title_text(std::string_view s);
 enum class Side { left, right, both };
 /// `characters` none is white space.
 std::string strip_text(std::string_view s, Side side, const Value& characters);
-std::string replace_text(std::string_view s, const std::string& from, const std::string& to, int64_t count);
+std::string replace_text(std::string_view s, const std::string& from, const std::string& to,
+                         int64_t count);
 std::vector<std::string> split_lines(std::string_view s);
 
 }  // namespace cupel::text::jinja

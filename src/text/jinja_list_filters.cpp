@@ -11,12 +11,17 @@ namespace {
 using V = const Value&;
 using A = const Arguments&;
 
-Value list_of(std::vector<Value> items, Flavor flavor = Flavor::list) { return Value(List{std::move(items), flavor}); }
-Value generator_of(std::vector<Value> items) { return list_of(std::move(items), Flavor::generator); }
+Value list_of(std::vector<Value> items, Flavor flavor = Flavor::list) {
+  return Value(List{std::move(items), flavor});
+}
+Value generator_of(std::vector<Value> items) {
+  return list_of(std::move(items), Flavor::generator);
+}
 
 Arguments without_first(A given, std::size_t n) {
   Arguments out = given;
-  out.positional.erase(out.positional.begin(), out.positional.begin() + static_cast<std::ptrdiff_t>(n));
+  out.positional.erase(out.positional.begin(),
+                       out.positional.begin() + static_cast<std::ptrdiff_t>(n));
   return out;
 }
 
@@ -87,7 +92,8 @@ std::vector<Value> sorted(std::vector<Value> items, const std::vector<KeyOf>& ke
   }
   std::stable_sort(rows.begin(), rows.end(), [reverse](const auto& a, const auto& b) {
     for (std::size_t i = 0; i < a.first.size(); ++i)
-      if (const int order = compare(a.first[i], b.first[i]); order != 0) return reverse ? order > 0 : order < 0;
+      if (const int order = compare(a.first[i], b.first[i]); order != 0)
+        return reverse ? order > 0 : order < 0;
     return false;
   });
   items.clear();
@@ -97,14 +103,17 @@ std::vector<Value> sorted(std::vector<Value> items, const std::vector<KeyOf>& ke
 
 Value sort(Frame&, V v, A given) {
   const Bound a("sort", given, {"reverse", "case_sensitive", "attribute"});
-  return list_of(sorted(iterate(v), keys_of(a.get(2, nullptr), a.flag(1, false)), a.flag(0, false)));
+  return list_of(
+      sorted(iterate(v), keys_of(a.get(2, nullptr), a.flag(1, false)), a.flag(0, false)));
 }
 
 std::vector<Value> pairs(V v) {
   if (v.is_undefined()) return {};
-  if (!v.is_dict()) raise("TypeError", "can only get item pairs from a mapping, not ", type_name(v));
+  if (!v.is_dict())
+    raise("TypeError", "can only get item pairs from a mapping, not ", type_name(v));
   std::vector<Value> out;
-  for (const auto& [key, value] : v.as_dict().items) out.push_back(list_of({key, value}, Flavor::tuple));
+  for (const auto& [key, value] : v.as_dict().items)
+    out.push_back(list_of({key, value}, Flavor::tuple));
   return out;
 }
 
@@ -112,8 +121,10 @@ Value dictsort(Frame&, V v, A given) {
   const Bound a("dictsort", given, {"case_sensitive", "by", "reverse"});
   const std::string by = a.text(1, "key");
   if (v.is_undefined()) raise_undefined(v);
-  if (by != "key" && by != "value") raise("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
-  return list_of(sorted(pairs(v), {KeyOf(Value(by == "key" ? 0 : 1), a.flag(0, false))}, a.flag(2, false)));
+  if (by != "key" && by != "value")
+    raise("FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
+  return list_of(
+      sorted(pairs(v), {KeyOf(Value(by == "key" ? 0 : 1), a.flag(0, false))}, a.flag(2, false)));
 }
 
 Value extreme(V v, A given, bool largest) {
@@ -121,7 +132,9 @@ Value extreme(V v, A given, bool largest) {
   const KeyOf key(a.get(1, nullptr), a.flag(0, false));
   const auto items = iterate(v);
   if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
-  const auto less = [&](V x, V y) { return largest ? compare(key(y), key(x)) < 0 : compare(key(x), key(y)) < 0; };
+  const auto less = [&](V x, V y) {
+    return largest ? compare(key(y), key(x)) < 0 : compare(key(x), key(y)) < 0;
+  };
   return *std::min_element(items.begin(), items.end(), less);
 }
 
@@ -149,7 +162,8 @@ Value unique(Frame&, V v, A given) {
 
 Value groupby(Frame&, V v, A given) {
   const Bound a("groupby", given, {"attribute", "default", "case_sensitive"});
-  const KeyOf key(a.at(0), a.flag(2, false), a.get(1, Value())), shown(a.at(0), true, a.get(1, Value()));
+  const KeyOf key(a.at(0), a.flag(2, false), a.get(1, Value())),
+      shown(a.at(0), true, a.get(1, Value()));
   std::vector<Value> groups;
   std::vector<Value> members;
   const auto items = sorted(iterate(v), {key}, false);
@@ -231,13 +245,15 @@ Value last(Frame&, V v, A) {
 
 Value attr(Frame&, V v, A given) {
   const std::string name = to_text(Bound("attr", given, {"name"}).at(0));
-  if (v.is_dict() && !method(v, name)) return Value::undefined(cat("'dict object' has no attribute '", name, "'"));
+  if (v.is_dict() && !method(v, name))
+    return Value::undefined(cat("'dict object' has no attribute '", name, "'"));
   return attribute(v, name);
 }
 
 }  // namespace
 
-KeyOf::KeyOf(const Value& path, bool case_counts, Value fallback) : case_counts_(case_counts), fallback_(std::move(fallback)) {
+KeyOf::KeyOf(const Value& path, bool case_counts, Value fallback)
+    : case_counts_(case_counts), fallback_(std::move(fallback)) {
   if (path.is_none()) return;
   if (!path.is_string()) {
     path_.push_back(path);
@@ -246,7 +262,8 @@ KeyOf::KeyOf(const Value& path, bool case_counts, Value fallback) : case_counts_
   for (std::string_view rest = path.as_string();;) {
     const std::size_t dot = std::min(rest.find('.'), rest.size());
     const std::string_view part = rest.substr(0, dot);
-    const bool index = !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == part.npos;
+    const bool index =
+        !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == part.npos;
     path_.push_back(index ? Value(std::atoi(std::string(part).c_str())) : Value(part));
     if (dot == rest.size()) return;
     rest.remove_prefix(dot + 1);
@@ -271,7 +288,8 @@ void add_list_filters(FilterTable& table) {
   table["max"] = [](Frame&, V v, A a) { return extreme(v, a, true); };
   table["list"] = [](Frame&, V v, A) { return list_of(iterate(v)); };
   table["items"] = [](Frame&, V v, A) { return generator_of(pairs(v)); };
-  for (const char* name : {"length", "count"}) table[name] = [](Frame&, V v, A) { return Value(length(v)); };
+  for (const char* name : {"length", "count"})
+    table[name] = [](Frame&, V v, A) { return Value(length(v)); };
   table["map"] = map;
   table["sort"] = sort;
   table["dictsort"] = dictsort;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Methods of strings, dicts and lists. Those of Python that are not here are an error that names them.
+// Methods of strings, dicts and lists. Those of Python that are not here are an error that names
+// them.
 
 #include <algorithm>
 #include <map>
@@ -23,7 +24,9 @@ class BoundMethod : public Object {
   bool callable() const override { return true; }
   Value call(Frame&, const Arguments& given) override { return body_(self_, given); }
   int depth() const override {
-    return 1 + (self_.is_list() ? self_.as_list().depth : self_.is_dict() ? self_.as_dict().depth : 0);
+    return 1 + (self_.is_list()   ? self_.as_list().depth
+                : self_.is_dict() ? self_.as_dict().depth
+                                  : 0);
   }
 
  private:
@@ -42,7 +45,9 @@ Value list_of(const std::vector<std::string>& items) {
   return Value(std::move(out));
 }
 
-int64_t code_points(std::string_view s) { return length(Value(s)); }
+int64_t code_points(std::string_view s) {
+  return length(Value(s));
+}
 
 // Splits at white space: runs count once, ends give nothing.
 std::vector<std::string> split_blanks(std::string_view s, int64_t most, bool from_right) {
@@ -55,13 +60,16 @@ std::vector<std::string> split_blanks(std::string_view s, int64_t most, bool fro
   std::vector<std::string> out;
   if (from_right) std::reverse(chars.begin(), chars.end());
   std::size_t i = 0;
-  const auto skip = [&] { while (i < chars.size() && blank(chars[i])) ++i; };
+  const auto skip = [&] {
+    while (i < chars.size() && blank(chars[i])) ++i;
+  };
   for (skip(); i < chars.size(); skip()) {
     const bool last = most >= 0 && static_cast<int64_t>(out.size()) == most;
     std::size_t end = i;
     while (end < chars.size() && (last || !blank(chars[end]))) ++end;
     std::string word;
-    for (std::size_t k = i; k < end; ++k) word = from_right ? std::string(chars[k]) + word : word + std::string(chars[k]);
+    for (std::size_t k = i; k < end; ++k)
+      word = from_right ? std::string(chars[k]) + word : word + std::string(chars[k]);
     out.push_back(word);
     i = end;
   }
@@ -69,18 +77,22 @@ std::vector<std::string> split_blanks(std::string_view s, int64_t most, bool fro
   return out;
 }
 
-std::vector<std::string> split_at(const std::string& s, const std::string& by, int64_t most, bool from_right) {
+std::vector<std::string> split_at(const std::string& s, const std::string& by, int64_t most,
+                                  bool from_right) {
   if (by.empty()) raise("ValueError", "empty separator");
   std::vector<std::string> out;
   if (!from_right) {
     std::size_t start = 0;
-    for (std::size_t at; most != 0 && (at = s.find(by, start)) != s.npos; --most, start = at + by.size())
+    for (std::size_t at; most != 0 && (at = s.find(by, start)) != s.npos;
+         --most, start = at + by.size())
       out.push_back(s.substr(start, at - start));
     out.push_back(s.substr(start));
     return out;
   }
   std::size_t end = s.size();
-  for (std::size_t at; most != 0 && end >= by.size() && (at = s.rfind(by, end - by.size())) != s.npos; --most, end = at)
+  for (std::size_t at;
+       most != 0 && end >= by.size() && (at = s.rfind(by, end - by.size())) != s.npos;
+       --most, end = at)
     out.push_back(s.substr(at + by.size(), end - at - by.size()));
   out.push_back(s.substr(0, end));
   std::reverse(out.begin(), out.end());
@@ -109,12 +121,14 @@ bool has_affix(const Value& self, const Arguments& given, bool at_end) {
 // Place of a text as a count of characters, -1 if it is not there.
 int64_t find_text(const Value& self, const Arguments& given, bool from_right) {
   const Bound a("find", given, {"sub", "start", "end"});
-  const Value part = a.has(1) || a.has(2) ? slice(self, a.get(1, nullptr), a.get(2, nullptr), nullptr) : self;
+  const Value part =
+      a.has(1) || a.has(2) ? slice(self, a.get(1, nullptr), a.get(2, nullptr), nullptr) : self;
   const std::string& s = part.as_string();
   const std::size_t at = from_right ? s.rfind(text_of(a.at(0))) : s.find(text_of(a.at(0)));
   if (at == s.npos) return -1;
   const int64_t n = length(self), start = a.integer(1, 0);
-  return code_points(std::string_view(s).substr(0, at)) + std::clamp<int64_t>(start < 0 ? start + n : start, 0, n);
+  return code_points(std::string_view(s).substr(0, at)) +
+         std::clamp<int64_t>(start < 0 ? start + n : start, 0, n);
 }
 
 Value index_of(const Value& self, const Arguments& given, bool from_right) {
@@ -141,7 +155,9 @@ Value padded(const Value& self, const Arguments& given, Side text_side) {
   const int64_t gap = std::max<int64_t>(0, a.integer(0, 0) - length(self)), width = a.integer(0, 0);
   check_size(static_cast<double>(gap) * static_cast<double>(fill.size()));
   // Python's center puts the odd one to the left when the width is odd.
-  const int64_t left = text_side == Side::left ? 0 : text_side == Side::right ? gap : gap / 2 + (gap & width & 1);
+  const int64_t left = text_side == Side::left    ? 0
+                       : text_side == Side::right ? gap
+                                                  : gap / 2 + (gap & width & 1);
   std::string out;
   for (int64_t i = 0; i < left; ++i) out += fill;
   out += self.as_string();
@@ -180,10 +196,13 @@ bool has_case(const Value& self, char wanted) {
   return any;
 }
 
-bool letter_or_digit(char32_t c) { return is_letter(c) || is_number(c); }
+bool letter_or_digit(char32_t c) {
+  return is_letter(c) || is_number(c);
+}
 
 std::string without_affix(const Value& self, const Arguments& given, bool at_end) {
-  const std::string &s = self.as_string(), x = text_of(Bound("removeprefix", given, {"prefix"}).at(0));
+  const std::string &s = self.as_string(),
+                    x = text_of(Bound("removeprefix", given, {"prefix"}).at(0));
   if (at_end) return s.ends_with(x) ? s.substr(0, s.size() - x.size()) : s;
   return s.starts_with(x) ? s.substr(x.size()) : s;
 }
@@ -208,7 +227,8 @@ Value joined(const Value& self, const Arguments& given) {
 }
 
 Value stripped(const Value& self, const Arguments& given, Side side) {
-  return Value(strip_text(self.as_string(), side, Bound("strip", given, {"chars"}).get(0, nullptr)));
+  return Value(
+      strip_text(self.as_string(), side, Bound("strip", given, {"chars"}).get(0, nullptr)));
 }
 
 using V = const Value&;
@@ -244,8 +264,16 @@ const std::map<std::string_view, Method>& string_methods() {
       {"zfill", zero_filled},
       {"removeprefix", [](V s, A a) { return Value(without_affix(s, a, false)); }},
       {"removesuffix", [](V s, A a) { return Value(without_affix(s, a, true)); }},
-      {"isdigit", [](V s, A) { return Value(all_of(s, [](char32_t c) { return category(c).minor == 'd' && is_number(c); })); }},
-      {"isdecimal", [](V s, A) { return Value(all_of(s, [](char32_t c) { return category(c).minor == 'd' && is_number(c); })); }},
+      {"isdigit",
+       [](V s, A) {
+         return Value(
+             all_of(s, [](char32_t c) { return category(c).minor == 'd' && is_number(c); }));
+       }},
+      {"isdecimal",
+       [](V s, A) {
+         return Value(
+             all_of(s, [](char32_t c) { return category(c).minor == 'd' && is_number(c); }));
+       }},
       {"isnumeric", [](V s, A) { return Value(all_of(s, is_number)); }},
       {"isalpha", [](V s, A) { return Value(all_of(s, is_letter)); }},
       {"isalnum", [](V s, A) { return Value(all_of(s, letter_or_digit)); }},
@@ -255,7 +283,8 @@ const std::map<std::string_view, Method>& string_methods() {
       {"replace",
        [](V s, A given) {
          const Bound a("replace", given, {"old", "new", "count"});
-         const std::string out = replace_text(s.as_string(), text_of(a.at(0)), text_of(a.at(1)), a.integer(2, -1));
+         const std::string out =
+             replace_text(s.as_string(), text_of(a.at(0)), text_of(a.at(1)), a.integer(2, -1));
          check_size(static_cast<double>(out.size()));
          return Value(out);
        }},
@@ -296,7 +325,8 @@ const std::map<std::string_view, Method>& list_methods() {
        [](V s, A given) {
          const Bound a("count", given, {"value"});
          const auto& items = s.as_list().items;
-         return Value(std::count_if(items.begin(), items.end(), [&](V v) { return equal(v, a.at(0)); }));
+         return Value(
+             std::count_if(items.begin(), items.end(), [&](V v) { return equal(v, a.at(0)); }));
        }},
       {"index",
        [](V s, A given) {
@@ -311,9 +341,11 @@ const std::map<std::string_view, Method>& list_methods() {
 }
 
 void check_supported(const Value& v, const std::string& name) {
-  static constexpr const char* kStrings[] = {"encode",      "expandtabs", "format_map", "isascii",  "isidentifier",
-                                             "isprintable", "istitle",    "maketrans",  "swapcase", "translate"};
-  const bool missing = v.is_string() && std::any_of(std::begin(kStrings), std::end(kStrings), [&](const char* n) { return name == n; });
+  static constexpr const char* kStrings[] = {
+      "encode",      "expandtabs", "format_map", "isascii",  "isidentifier",
+      "isprintable", "istitle",    "maketrans",  "swapcase", "translate"};
+  const bool missing = v.is_string() && std::any_of(std::begin(kStrings), std::end(kStrings),
+                                                    [&](const char* n) { return name == n; });
   if (missing || (v.is_dict() && name == "fromkeys"))
     raise("TemplateRuntimeError", "method '", name, "' of ", type_name(v), " is not supported");
 }
@@ -323,7 +355,9 @@ void check_supported(const Value& v, const std::string& name) {
 std::shared_ptr<Object> method(const Value& v, const std::string& name) {
   const bool list = v.is_list() && v.as_list().flavor <= Flavor::range;
   if (!v.is_string() && !v.is_dict() && !list) return nullptr;
-  const auto& table = v.is_string() ? string_methods() : v.is_dict() ? dict_methods() : list_methods();
+  const auto& table = v.is_string() ? string_methods()
+                      : v.is_dict() ? dict_methods()
+                                    : list_methods();
   const auto at = table.find(name);
   if (at != table.end()) return std::make_shared<BoundMethod>(v, at->second);
   check_supported(v, name);

@@ -13,11 +13,15 @@ constexpr double kLargest = 64e6;
 [[noreturn]] void mismatch(const char* op, const Value& a, const Value& b) {
   for (const Value* v : {&a, &b})
     if (v->is_undefined()) raise_undefined(*v);
-  if (a.is_big() || b.is_big()) raise("OverflowError", "integers of more than 64 bits cannot be computed with");
-  raise("TypeError", "unsupported operand type(s) for ", op, ": '", type_name(a), "' and '", type_name(b), "'");
+  if (a.is_big() || b.is_big())
+    raise("OverflowError", "integers of more than 64 bits cannot be computed with");
+  raise("TypeError", "unsupported operand type(s) for ", op, ": '", type_name(a), "' and '",
+        type_name(b), "'");
 }
 
-[[noreturn]] void overflow() { raise("OverflowError", "the result has more than 64 bits"); }
+[[noreturn]] void overflow() {
+  raise("OverflowError", "the result has more than 64 bits");
+}
 
 Value repeated(const Value& what, int64_t times) {
   times = std::max<int64_t>(times, 0);
@@ -31,7 +35,8 @@ Value repeated(const Value& what, int64_t times) {
   check_size(16.0 * static_cast<double>(l.items.size()) * static_cast<double>(times));
   List out;
   out.flavor = l.flavor;
-  for (int64_t i = 0; i < times; ++i) out.items.insert(out.items.end(), l.items.begin(), l.items.end());
+  for (int64_t i = 0; i < times; ++i)
+    out.items.insert(out.items.end(), l.items.begin(), l.items.end());
   return Value(std::move(out));
 }
 
@@ -120,7 +125,8 @@ Value modulo(const Value& a, const Value& b) {
 
 Value power(const Value& a, const Value& b) {
   if (!a.is_numeric() || !b.is_numeric()) mismatch("** or pow()", a, b);
-  if (a.is_float() || b.is_float() || b.as_integer() < 0) return std::pow(a.as_double(), b.as_double());
+  if (a.is_float() || b.is_float() || b.as_integer() < 0)
+    return std::pow(a.as_double(), b.as_double());
   int64_t out = 1, base = a.as_integer();
   for (int64_t e = b.as_integer(); e > 0; e >>= 1) {
     if (e & 1 && __builtin_mul_overflow(out, base, &out)) overflow();
@@ -148,7 +154,8 @@ bool contains(const Value& haystack, const Value& needle) {
     return haystack.as_dict().find(needle) != nullptr;
   }
   if (haystack.is_undefined()) return false;
-  if (!haystack.is_list()) raise("TypeError", "argument of type '", type_name(haystack), "' is not iterable");
+  if (!haystack.is_list())
+    raise("TypeError", "argument of type '", type_name(haystack), "' is not iterable");
   const auto& items = haystack.as_list().items;
   return std::any_of(items.begin(), items.end(), [&](const Value& v) { return equal(v, needle); });
 }

@@ -8,8 +8,8 @@
 
 namespace cupel::text::jinja {
 
-// Python's arithmetic: / gives a float, // and % round towards minus infinity, what does not fit raises TypeError.
-// Integers have 64 bits: an overflow raises.
+// Python's arithmetic: / gives a float, // and % round towards minus infinity, what does not fit
+// raises TypeError. Integers have 64 bits: an overflow raises.
 Value add(const Value& a, const Value& b);
 Value subtract(const Value& a, const Value& b);
 Value multiply(const Value& a, const Value& b);

@@ -23,7 +23,8 @@ class Parser : public ExpressionParser {
  private:
   using Ends = std::initializer_list<const char*>;
 
-  // Statements up to a tag of one of these names, whose name is left to be read; for {}, up to the end.
+  // Statements up to a tag of one of these names, whose name is left to be read; for {}, up to the
+  // end.
   Block block(Ends ends);
   std::unique_ptr<Stmt> statement(const std::string& tag);
   std::unique_ptr<Stmt> if_statement();
@@ -48,7 +49,8 @@ class Parser : public ExpressionParser {
 };
 
 Block Parser::block(Ends ends) {
-  if (++blocks_ > kDeepestBlocks) syntax_error(now().line, "blocks nest deeper than ", kDeepestBlocks);
+  if (++blocks_ > kDeepestBlocks)
+    syntax_error(now().line, "blocks nest deeper than ", kDeepestBlocks);
   Block out;
   for (;;) {
     const TokenKind kind = now().kind;
@@ -172,7 +174,8 @@ Target Parser::target(bool with_namespace) {
   if (!is_op(",")) return first;
   Target out;
   out.several.push_back(std::move(first));
-  while (take_op(",") && !is_word("in") && !is_op("=") && !at_tuple_end()) out.several.push_back(one_target(with_namespace));
+  while (take_op(",") && !is_word("in") && !is_op("=") && !at_tuple_end())
+    out.several.push_back(one_target(with_namespace));
   return out;
 }
 
@@ -233,7 +236,8 @@ void Parser::parameters(Macro& macro) {
     }
     std::string name = expect_name("the name of a parameter");
     ExprPtr fallback;
-    if (take_op("=")) fallback = expression(Form::whole);
+    if (take_op("="))
+      fallback = expression(Form::whole);
     else if (!macro.parameters.empty() && macro.parameters.back().second)
       syntax_error(now().line, "a parameter without default stands behind one with default");
     macro.parameters.emplace_back(std::move(name), std::move(fallback));
@@ -274,6 +278,8 @@ std::unique_ptr<Stmt> Parser::call_statement() {
 
 }  // namespace
 
-Block parse(std::string_view source) { return Parser(lex(source)).whole(); }
+Block parse(std::string_view source) {
+  return Parser(lex(source)).whole();
+}
 
 }  // namespace cupel::text::jinja

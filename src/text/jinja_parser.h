@@ -32,7 +32,9 @@ class ExpressionParser {
   const LexToken& after() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
   LexToken take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
   bool is_op(const char* op) const { return now().kind == TokenKind::op && now().text == op; }
-  bool is_word(const char* word) const { return now().kind == TokenKind::name && now().text == word; }
+  bool is_word(const char* word) const {
+    return now().kind == TokenKind::name && now().text == word;
+  }
   bool take_op(const char* op) { return is_op(op) && (take(), true); }
   bool take_word(const char* word) { return is_word(word) && (take(), true); }
   void expect_op(const char* op);
@@ -47,7 +49,8 @@ class ExpressionParser {
 
   /// Macros that the parser is inside of: `caller`, `varargs` and `kwargs` mean something there.
   std::vector<Macro*> macros_;
-  int conditional_ = 0;  ///< inside of these, a filter or test that is not known is an error only if it is reached
+  int conditional_ =
+      0;  ///< inside of these, a filter or test that is not known is an error only if it is reached
   struct Unknown {
     int line = 0;
     std::string what;

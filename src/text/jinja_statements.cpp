@@ -14,7 +14,11 @@ Value with_filters(const std::vector<std::unique_ptr<FilterExpr>>& filters, Fram
 class Loop : public Object {
  public:
   Loop(const For& statement, Value items, const std::shared_ptr<Scope>& around, int level)
-      : statement_(statement), list_(std::move(items)), items_(list_.as_list().items), around_(around), level_(level) {}
+      : statement_(statement),
+        list_(std::move(items)),
+        items_(list_.as_list().items),
+        around_(around),
+        level_(level) {}
   int depth() const override { return list_.as_list().depth; }
   std::string type_name() const override { return "LoopContext"; }
   bool callable() const override { return statement_.recursive; }
@@ -32,13 +36,13 @@ class Loop : public Object {
   std::weak_ptr<Scope> around_;
   int level_;
   std::size_t at_ = 0;
-  std::shared_ptr<std::string> last_ = std::make_shared<std::string>();  // what changed() saw, as text
+  std::shared_ptr<std::string> last_ =
+      std::make_shared<std::string>();  // what changed() saw, as text
 };
 
 Value Loop::call(Frame& f, const Arguments& arguments) {
   const auto around = around_.lock();
-  if (!statement_.recursive || !around)
-    raise("TypeError", "the loop is not marked as recursive");
+  if (!statement_.recursive || !around) raise("TypeError", "the loop is not marked as recursive");
   std::string text;
   Frame inner{f.run, around, &text};
   statement_.loop_over(inner, Bound("loop", arguments, {"iterable"}).at(0), level_ + 1);
@@ -56,8 +60,10 @@ Value Loop::attribute(const std::string& name) const {
   if (name == "length") return n;
   if (name == "depth") return level_ + 1;
   if (name == "depth0") return level_;
-  if (name == "previtem") return at > 0 ? items_[at_ - 1] : Value::undefined("there is no previous item");
-  if (name == "nextitem") return at + 1 < n ? items_[at_ + 1] : Value::undefined("there is no next item");
+  if (name == "previtem")
+    return at > 0 ? items_[at_ - 1] : Value::undefined("there is no previous item");
+  if (name == "nextitem")
+    return at + 1 < n ? items_[at_ + 1] : Value::undefined("there is no next item");
   if (name == "cycle") return cycle();
   if (name == "changed") return changed();
   return Object::attribute(name);
@@ -80,7 +86,8 @@ Value Loop::changed() const {
 /// A macro with the scope it was defined in.
 class MacroFunction : public Object {
  public:
-  MacroFunction(const Macro& macro, const std::shared_ptr<Scope>& scope) : macro_(macro), scope_(scope) {}
+  MacroFunction(const Macro& macro, const std::shared_ptr<Scope>& scope)
+      : macro_(macro), scope_(scope) {}
   std::string type_name() const override { return "Macro"; }
   bool callable() const override { return true; }
   Value call(Frame& f, const Arguments& given) override;
@@ -104,7 +111,9 @@ class MacroFunction : public Object {
 
 Value MacroFunction::call(Frame& f, const Arguments& given) {
   const auto scope = scope_.lock();
-  if (!scope) raise("TemplateRuntimeError", "macro '", macro_.name, "' was kept longer than the block it stands in");
+  if (!scope)
+    raise("TemplateRuntimeError", "macro '", macro_.name,
+          "' was kept longer than the block it stands in");
   std::string text;
   Frame inner{f.run, std::make_shared<Scope>(scope), &text};
   bind(inner, given);
@@ -119,22 +128,27 @@ void MacroFunction::bind(Frame& f, const Arguments& given) const {
     const Value* value = i < given.positional.size() ? &given.positional[i] : nullptr;
     for (const auto& [n, v] : given.named) {
       if (n != name) continue;
-      if (value) raise("TypeError", "macro '", macro_.name, "' got two values for argument '", name, "'");
+      if (value)
+        raise("TypeError", "macro '", macro_.name, "' got two values for argument '", name, "'");
       value = &v;
     }
-    f.scope->set(name, value      ? *value
-                       : fallback ? fallback->eval(f)
-                                  : Value::undefined(cat("parameter '", name, "' was not provided")));
+    f.scope->set(name, value ? *value
+                       : fallback
+                           ? fallback->eval(f)
+                           : Value::undefined(cat("parameter '", name, "' was not provided")));
   }
 }
 
 void MacroFunction::bind_extra(Frame& f, const Arguments& given) const {
   List rest{{}, Flavor::tuple};
-  for (std::size_t i = macro_.parameters.size(); i < given.positional.size(); ++i) rest.items.push_back(given.positional[i]);
+  for (std::size_t i = macro_.parameters.size(); i < given.positional.size(); ++i)
+    rest.items.push_back(given.positional[i]);
   if (!rest.items.empty() && !macro_.uses_varargs)
-    raise("TypeError", "macro '", macro_.name, "' takes not more than ", macro_.parameters.size(), " argument(s)");
+    raise("TypeError", "macro '", macro_.name, "' takes not more than ", macro_.parameters.size(),
+          " argument(s)");
   if (macro_.uses_varargs) f.scope->set("varargs", Value(std::move(rest)));
-  if (macro_.uses_caller && !has_parameter("caller")) f.scope->set("caller", Value::undefined("No caller defined"));
+  if (macro_.uses_caller && !has_parameter("caller"))
+    f.scope->set("caller", Value::undefined("No caller defined"));
   Dict named;
   for (const auto& [name, v] : given.named) {
     if (has_parameter(name)) continue;
@@ -179,7 +193,8 @@ void Target::assign(Frame& f, const Value& v) const {
   }
   if (attribute.empty()) return f.scope->set(name, v);
   const Value* object = f.scope->find(name);
-  auto* space = object && object->is_object() ? dynamic_cast<Namespace*>(&object->as_object()) : nullptr;
+  auto* space =
+      object && object->is_object() ? dynamic_cast<Namespace*>(&object->as_object()) : nullptr;
   if (!space) raise("TemplateRuntimeError", "cannot assign attribute on non-namespace object");
   space->values.set(Value(attribute), v);
 }
@@ -208,7 +223,8 @@ void For::loop_over(Frame& f, const Value& over, int depth) const {
     run_block(otherwise, inner);
     return;
   }
-  const auto loop = std::make_shared<Loop>(*this, Value(List{chosen, Flavor::tuple}), f.scope, depth);
+  const auto loop =
+      std::make_shared<Loop>(*this, Value(List{chosen, Flavor::tuple}), f.scope, depth);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     Frame inner = f.inner();
     loop->go_to(i);
@@ -234,7 +250,9 @@ Flow FilterBlock::body(Frame& f) const {
   return Flow::normal;
 }
 
-Value Macro::function(Frame& f) const { return std::make_shared<MacroFunction>(*this, f.scope); }
+Value Macro::function(Frame& f) const {
+  return std::make_shared<MacroFunction>(*this, f.scope);
+}
 
 Flow Macro::body(Frame& f) const {
   f.scope->set(name, function(f));

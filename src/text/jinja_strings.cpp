@@ -27,7 +27,8 @@ void append_upper(std::string& out, char32_t c) {
 }
 
 // A sigma that ends a word has a form of its own.
-void append_lower_in(std::string& out, std::string_view s, std::size_t start, std::size_t end, char32_t c) {
+void append_lower_in(std::string& out, std::string_view s, std::size_t start, std::size_t end,
+                     char32_t c) {
   std::size_t before = start > 0 ? utf8_before(s, start) : 0, after = end;
   const bool letter_before = start > 0 && cased(utf8_next(s, before));
   const bool letter_after = end < s.size() && cased(utf8_next(s, after));
@@ -38,7 +39,9 @@ void append_lower_in(std::string& out, std::string_view s, std::size_t start, st
 }
 
 // Python's str.isspace() knows four controls that White_Space lacks.
-bool python_space(char32_t c) { return is_space(c) || (c >= 0x1C && c <= 0x1F); }
+bool python_space(char32_t c) {
+  return is_space(c) || (c >= 0x1C && c <= 0x1F);
+}
 
 }  // namespace
 
@@ -82,7 +85,8 @@ std::string title_text(std::string_view s) {
 }
 
 std::string strip_text(std::string_view s, Side side, const Value& chars) {
-  if (!chars.is_none() && !chars.is_string()) raise("TypeError", "strip arg must be None or str, not ", type_name(chars));
+  if (!chars.is_none() && !chars.is_string())
+    raise("TypeError", "strip arg must be None or str, not ", type_name(chars));
   const std::string* set = chars.is_string() ? &chars.as_string() : nullptr;
   const auto goes = [&](std::string_view character) {
     std::size_t pos = 0;
@@ -91,11 +95,13 @@ std::string strip_text(std::string_view s, Side side, const Value& chars) {
   if (side != Side::right)
     while (!s.empty() && goes(s.substr(0, utf8_length(s[0])))) s.remove_prefix(utf8_length(s[0]));
   if (side != Side::left)
-    while (!s.empty() && goes(s.substr(utf8_before(s, s.size())))) s = s.substr(0, utf8_before(s, s.size()));
+    while (!s.empty() && goes(s.substr(utf8_before(s, s.size()))))
+      s = s.substr(0, utf8_before(s, s.size()));
   return std::string(s);
 }
 
-std::string replace_text(std::string_view s, const std::string& from, const std::string& to, int64_t count) {
+std::string replace_text(std::string_view s, const std::string& from, const std::string& to,
+                         int64_t count) {
   std::string out;
   std::size_t at = 0;
   for (; count != 0 && at <= s.size(); --count) {
@@ -119,7 +125,8 @@ std::vector<std::string> split_lines(std::string_view s) {
   for (std::size_t pos = 0; pos < s.size();) {
     const std::size_t at = pos;
     const char32_t c = utf8_next(s, pos);
-    const bool ends = (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+    const bool ends = (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 ||
+                      c == 0x2028 || c == 0x2029;
     if (!ends) continue;
     out.emplace_back(s.substr(start, at - start));
     if (c == '\r' && pos < s.size() && s[pos] == '\n') ++pos;

@@ -15,7 +15,8 @@ namespace {
 
 void append_hex(std::string& out, const char* prefix, char32_t c, int digits) {
   out += prefix;
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) out += "0123456789abcdef"[c >> shift & 15];
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)
+    out += "0123456789abcdef"[c >> shift & 15];
 }
 
 bool printable(char32_t c) {
@@ -60,7 +61,11 @@ void append_items(std::string& out, const List& l) {
 
 void append_list(std::string& out, const List& l) {
   switch (l.flavor) {
-    case Flavor::list: out += '['; append_items(out, l); out += ']'; return;
+    case Flavor::list:
+      out += '[';
+      append_items(out, l);
+      out += ']';
+      return;
     case Flavor::tuple:
     case Flavor::group:
       out += '(';
@@ -74,10 +79,14 @@ void append_list(std::string& out, const List& l) {
       out += step == 1 ? ")" : cat(", ", step, ")");
       return;
     }
-    case Flavor::generator: raise("TypeError", "a generator has no text: use the filter 'list' or 'join'");
-    default: break;
+    case Flavor::generator:
+      raise("TypeError", "a generator has no text: use the filter 'list' or 'join'");
+    default:
+      break;
   }
-  out += l.flavor == Flavor::keys ? "dict_keys([" : l.flavor == Flavor::values ? "dict_values([" : "dict_items([";
+  out += l.flavor == Flavor::keys     ? "dict_keys(["
+         : l.flavor == Flavor::values ? "dict_values(["
+                                      : "dict_items([";
   append_items(out, l);
   out += "])";
 }
@@ -109,12 +118,15 @@ std::string float_text(double d) {
   if (std::isnan(d)) return "nan";
   if (std::isinf(d)) return d > 0 ? "inf" : "-inf";
   char buffer[40];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific).ptr;
   std::string s(buffer, end);
   const auto e = s.find('e');
   const int exponent = std::stoi(s.substr(e + 1));
-  if (exponent < -4 || exponent >= 16) return s;  // to_chars writes the exponent with two digits, as Python does
-  const auto fixed_end = std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::fixed).ptr;
+  if (exponent < -4 || exponent >= 16)
+    return s;  // to_chars writes the exponent with two digits, as Python does
+  const auto fixed_end =
+      std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::fixed).ptr;
   s.assign(buffer, fixed_end);
   return s.find('.') == s.npos ? s + ".0" : s;
 }

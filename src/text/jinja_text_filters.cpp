@@ -18,12 +18,23 @@ std::string escaped(const std::string& s) {
   std::string out;
   for (const char c : s) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&#34;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -32,7 +43,8 @@ std::string escaped(const std::string& s) {
 Value indent(Frame&, V v, A given) {
   const Bound a("indent", given, {"width", "first", "blank"});
   const Value width = a.get(0, 4);
-  const std::string by = width.is_string() ? width.as_string() : to_text(multiply(Value(" "), width));
+  const std::string by =
+      width.is_string() ? width.as_string() : to_text(multiply(Value(" "), width));
   const bool first = a.flag(1, false), blank = a.flag(2, false);
   const auto lines = split_lines(to_text(v) + "\n");
   check_size(static_cast<double>(lines.size()) * static_cast<double>(by.size() + 1));
@@ -66,21 +78,25 @@ bool parse(const std::string& text, Number& out) {
   if (!s.empty() && s[0] == '+') s.erase(0, 1);
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), out);
   if constexpr (std::is_floating_point_v<Number>) {
-    if (error == std::errc::result_out_of_range) out = std::strtod(s.c_str(), nullptr);  // infinity or zero
+    if (error == std::errc::result_out_of_range)
+      out = std::strtod(s.c_str(), nullptr);  // infinity or zero
   }
-  return (error == std::errc() || std::is_floating_point_v<Number>) && end == s.data() + s.size() && !s.empty();
+  return (error == std::errc() || std::is_floating_point_v<Number>)&&end == s.data() + s.size() &&
+         !s.empty();
 }
 
 Value to_int(Frame&, V v, A given) {
   const Bound a("int", given, {"default", "base"});
-  if (a.integer(1, 10) != 10) raise("TemplateRuntimeError", "filter 'int' with another base than ten is not supported");
+  if (a.integer(1, 10) != 10)
+    raise("TemplateRuntimeError", "filter 'int' with another base than ten is not supported");
   if (v.is_undefined()) raise_undefined(v);
   if (v.is_integral()) return v.as_integer();
   if (v.is_big()) return v;
   int64_t whole = 0;
   if (v.is_string() && parse(v.as_string(), whole)) return whole;
   double d = NAN;
-  const bool number = v.is_float() ? (d = v.as_double(), true) : v.is_string() && parse(v.as_string(), d);
+  const bool number =
+      v.is_float() ? (d = v.as_double(), true) : v.is_string() && parse(v.as_string(), d);
   if (number && std::isfinite(d) && std::fabs(d) < 9.2e18) return static_cast<int64_t>(d);
   return a.get(0, 0);
 }
@@ -98,7 +114,8 @@ Value to_float(Frame&, V v, A given) {
 double rounded(double d, int64_t digits) {
   if (digits >= 0) {
     char buffer[400];
-    std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(std::min<int64_t>(digits, 60)), d);
+    std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(std::min<int64_t>(digits, 60)),
+                  d);
     return std::strtod(buffer, nullptr);
   }
   const double unit = std::pow(10, static_cast<double>(-digits));
@@ -109,12 +126,14 @@ Value round_filter(Frame&, V v, A given) {
   const Bound a("round", given, {"precision", "method"});
   const int64_t digits = a.integer(0, 0);
   const std::string method = a.text(1, "common");
-  if (!v.is_numeric()) raise("TypeError", "type ", type_name(v), " doesn't define __round__ method");
+  if (!v.is_numeric())
+    raise("TypeError", "type ", type_name(v), " doesn't define __round__ method");
   if (method == "common") {
     if (v.is_float()) return rounded(v.as_double(), digits);
     return digits >= 0 ? v.as_integer() : static_cast<int64_t>(rounded(v.as_double(), digits));
   }
-  if (method != "ceil" && method != "floor") raise("FilterArgumentError", "method must be common, ceil or floor");
+  if (method != "ceil" && method != "floor")
+    raise("FilterArgumentError", "method must be common, ceil or floor");
   const double unit = std::pow(10, static_cast<double>(digits)), scaled = v.as_double() * unit;
   return (method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit;
 }
@@ -128,7 +147,8 @@ Value absolute(Frame&, V v, A) {
 Value format(Frame&, V v, A given) {
   if (!given.named.empty() && !given.positional.empty())
     raise("FilterArgumentError", "can't handle positional and keyword arguments at the same time");
-  if (given.named.empty()) return Value(percent_format(to_text(v), Value(List{given.positional, Flavor::tuple})));
+  if (given.named.empty())
+    return Value(percent_format(to_text(v), Value(List{given.positional, Flavor::tuple})));
   Dict named;
   for (const auto& [name, value] : given.named) named.set(Value(name), value);
   return Value(percent_format(to_text(v), Value(std::move(named))));
@@ -137,7 +157,8 @@ Value format(Frame&, V v, A given) {
 Value replace(Frame&, V v, A given) {
   const Bound a("replace", given, {"old", "new", "count"});
   const std::string s = to_text(v), from = to_text(a.at(0)), to = to_text(a.at(1));
-  if (to.size() > from.size()) check_size(static_cast<double>(s.size() + 1) * static_cast<double>(to.size() + 1));
+  if (to.size() > from.size())
+    check_size(static_cast<double>(s.size() + 1) * static_cast<double>(to.size() + 1));
   return Value(replace_text(s, from, to, a.integer(2, -1)));
 }
 
@@ -163,10 +184,13 @@ Value url_encoded(Frame&, V v, A) {
   std::string out;
   for (const char c : to_text(v)) {
     const auto b = static_cast<unsigned char>(c);
-    if (b < 0x80 && (std::isalnum(b) || std::string_view("_.-~/").find(c) != std::string_view::npos))
+    if (b < 0x80 &&
+        (std::isalnum(b) || std::string_view("_.-~/").find(c) != std::string_view::npos))
       out += c;
     else
-      out.append(1, '%').append(1, "0123456789ABCDEF"[b >> 4]).append(1, "0123456789ABCDEF"[b & 15]);
+      out.append(1, '%')
+          .append(1, "0123456789ABCDEF"[b >> 4])
+          .append(1, "0123456789ABCDEF"[b & 15]);
   }
   return Value(std::move(out));
 }
@@ -182,10 +206,12 @@ void add_text_filters(FilterTable& table) {
   text("capitalize", capitalize_text);
   for (const char* name : {"e", "escape", "forceescape"})
     table[name] = [](Frame&, V v, A) { return Value(escaped(to_text(v))); };
-  for (const char* name : {"string", "safe"}) table[name] = [](Frame&, V v, A) { return Value(to_text(v)); };
+  for (const char* name : {"string", "safe"})
+    table[name] = [](Frame&, V v, A) { return Value(to_text(v)); };
   for (const char* name : {"d", "default"}) table[name] = default_filter;
   table["trim"] = [](Frame&, V v, A given) {
-    return Value(strip_text(to_text(v), Side::both, Bound("trim", given, {"chars"}).get(0, nullptr)));
+    return Value(
+        strip_text(to_text(v), Side::both, Bound("trim", given, {"chars"}).get(0, nullptr)));
   };
   table["tojson"] = [](Frame&, V v, A given) { return Value(to_json(v, given)); };
   table["title"] = title;

@@ -12,14 +12,22 @@ namespace {
 
 const char* flavor_name(Flavor f) {
   switch (f) {
-    case Flavor::list: return "list";
-    case Flavor::tuple: return "tuple";
-    case Flavor::group: return "_GroupTuple";
-    case Flavor::range: return "range";
-    case Flavor::keys: return "dict_keys";
-    case Flavor::values: return "dict_values";
-    case Flavor::items: return "dict_items";
-    case Flavor::generator: return "generator";
+    case Flavor::list:
+      return "list";
+    case Flavor::tuple:
+      return "tuple";
+    case Flavor::group:
+      return "_GroupTuple";
+    case Flavor::range:
+      return "range";
+    case Flavor::keys:
+      return "dict_keys";
+    case Flavor::values:
+      return "dict_values";
+    case Flavor::items:
+      return "dict_items";
+    case Flavor::generator:
+      return "generator";
   }
   return "list";
 }
@@ -42,7 +50,8 @@ bool same_items(const List& a, const List& b) {
 }
 
 bool same_entries(const Dict& a, const Dict& b) {
-  return a.items.size() == b.items.size() && std::all_of(a.items.begin(), a.items.end(), [&](const auto& entry) {
+  return a.items.size() == b.items.size() &&
+         std::all_of(a.items.begin(), a.items.end(), [&](const auto& entry) {
            const Value* other = b.find(entry.first);
            return other && equal(entry.second, *other);
          });
@@ -72,9 +81,9 @@ const Value* Dict::find(const Value& key) const {
 }
 
 void check_hashable(const Value& key) {
-  const bool list = key.is_list() && (key.as_list().flavor == Flavor::list || key.as_list().flavor > Flavor::range);
-  if (key.is_dict() || list)
-    raise("TypeError", "unhashable type: '", type_name(key), "'");
+  const bool list = key.is_list() &&
+                    (key.as_list().flavor == Flavor::list || key.as_list().flavor > Flavor::range);
+  if (key.is_dict() || list) raise("TypeError", "unhashable type: '", type_name(key), "'");
 }
 
 void Dict::set(Value key, Value value) {
@@ -91,9 +100,13 @@ Value Object::attribute(const std::string& name) const {
   return Value::undefined(cat("'", type_name(), " object' has no attribute '", name, "'"));
 }
 
-Value Object::call(Frame&, const Arguments&) { raise("TypeError", "'", type_name(), "' object is not callable"); }
+Value Object::call(Frame&, const Arguments&) {
+  raise("TypeError", "'", type_name(), "' object is not callable");
+}
 
-std::string Object::text() const { raise("TypeError", "a ", type_name(), " has no text"); }
+std::string Object::text() const {
+  raise("TypeError", "a ", type_name(), " has no text");
+}
 
 std::string type_name(const Value& v) {
   if (v.is_undefined()) return "Undefined";
@@ -131,9 +144,11 @@ bool equal(const Value& a, const Value& b) {
 int compare(const Value& a, const Value& b) {
   if (a.is_integral() && b.is_integral())
     return a.as_integer() < b.as_integer() ? -1 : a.as_integer() > b.as_integer();
-  if (a.is_numeric() && b.is_numeric()) return a.as_double() < b.as_double() ? -1 : a.as_double() > b.as_double();
+  if (a.is_numeric() && b.is_numeric())
+    return a.as_double() < b.as_double() ? -1 : a.as_double() > b.as_double();
   if (a.is_string() && b.is_string()) return a.as_string().compare(b.as_string());
-  if (a.is_list() && b.is_list() && a.as_list().flavor == b.as_list().flavor && a.as_list().flavor <= Flavor::tuple) {
+  if (a.is_list() && b.is_list() && a.as_list().flavor == b.as_list().flavor &&
+      a.as_list().flavor <= Flavor::tuple) {
     const auto &x = a.as_list().items, &y = b.as_list().items;
     for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i)
       if (!equal(x[i], y[i])) return compare(x[i], y[i]);
@@ -141,7 +156,8 @@ int compare(const Value& a, const Value& b) {
   }
   for (const Value* v : {&a, &b})
     if (v->is_undefined()) raise_undefined(*v);
-  raise("TypeError", "'<' not supported between instances of '", type_name(a), "' and '", type_name(b), "'");
+  raise("TypeError", "'<' not supported between instances of '", type_name(a), "' and '",
+        type_name(b), "'");
 }
 
 std::vector<std::string_view> characters(std::string_view s) {
@@ -172,10 +188,12 @@ int64_t length(const Value& v) {
   if (v.is_undefined()) return 0;
   if (v.is_string()) {
     const auto& s = v.as_string();
-    return std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    return std::count_if(s.begin(), s.end(),
+                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
   }
   if (v.is_dict()) return static_cast<int64_t>(v.as_dict().items.size());
-  if (v.is_list() && v.as_list().flavor != Flavor::generator) return static_cast<int64_t>(v.as_list().items.size());
+  if (v.is_list() && v.as_list().flavor != Flavor::generator)
+    return static_cast<int64_t>(v.as_list().items.size());
   raise("TypeError", "object of type '", type_name(v), "' has no len()");
 }
 

@@ -28,8 +28,8 @@ template <class... Parts>
   throw TemplateError{kind, cat(parts...)};
 }
 
-/// Values that differ in Python but are sequences all: they print, index and compare differently. A group is a pair of
-/// groupby, with the names `grouper` and `list`.
+/// Values that differ in Python but are sequences all: they print, index and compare differently. A
+/// group is a pair of groupby, with the names `grouper` and `list`.
 enum class Flavor { list, tuple, group, range, keys, values, items, generator };
 
 struct List;
@@ -44,7 +44,8 @@ struct Undefined {
   bool operator==(const Undefined& o) const { return message == o.message; }
 };
 
-/// A value with Python's meaning. Strings, lists and dicts are shared and immutable; copies are cheap.
+/// A value with Python's meaning. Strings, lists and dicts are shared and immutable; copies are
+/// cheap.
 class Value {
  public:
   Value() : Value(Undefined{}) {}
@@ -61,8 +62,9 @@ class Value {
   Value(List l);
   Value(Dict d);
   template <class T>
-    requires std::is_convertible_v<std::shared_ptr<T>, std::shared_ptr<Object>>
-  Value(std::shared_ptr<T> o) : data_(std::shared_ptr<Object>(std::move(o))) {}
+  requires std::is_convertible_v<std::shared_ptr<T>, std::shared_ptr<Object>> Value(
+      std::shared_ptr<T> o)
+      : data_(std::shared_ptr<Object>(std::move(o))) {}
   static Value undefined(std::string message, const char* error = "UndefinedError") {
     return Undefined{std::make_shared<const std::string>(std::move(message)), error};
   }
@@ -82,10 +84,18 @@ class Value {
   bool is_numeric() const { return is_integral() || is_float(); }
 
   const Undefined& as_undefined() const { return std::get<Undefined>(data_); }
-  int64_t as_integer() const { return is_boolean() ? std::get<bool>(data_) : std::get<int64_t>(data_); }
-  double as_double() const { return is_float() ? std::get<double>(data_) : static_cast<double>(as_integer()); }
-  const std::string& as_string() const { return *std::get<std::shared_ptr<const std::string>>(data_); }
-  const std::string& as_digits() const { return std::get<std::shared_ptr<const BigInteger>>(data_)->digits; }
+  int64_t as_integer() const {
+    return is_boolean() ? std::get<bool>(data_) : std::get<int64_t>(data_);
+  }
+  double as_double() const {
+    return is_float() ? std::get<double>(data_) : static_cast<double>(as_integer());
+  }
+  const std::string& as_string() const {
+    return *std::get<std::shared_ptr<const std::string>>(data_);
+  }
+  const std::string& as_digits() const {
+    return std::get<std::shared_ptr<const BigInteger>>(data_)->digits;
+  }
   const List& as_list() const { return *std::get<std::shared_ptr<const List>>(data_); }
   const Dict& as_dict() const { return *std::get<std::shared_ptr<const Dict>>(data_); }
   Object& as_object() const { return *std::get<std::shared_ptr<Object>>(data_); }
@@ -93,10 +103,12 @@ class Value {
 
  private:
   template <class T>
-  bool is() const { return std::holds_alternative<T>(data_); }
+  bool is() const {
+    return std::holds_alternative<T>(data_);
+  }
   std::variant<Undefined, std::nullptr_t, bool, int64_t, double, std::shared_ptr<const BigInteger>,
-               std::shared_ptr<const std::string>, std::shared_ptr<const List>, std::shared_ptr<const Dict>,
-               std::shared_ptr<Object>>
+               std::shared_ptr<const std::string>, std::shared_ptr<const List>,
+               std::shared_ptr<const Dict>, std::shared_ptr<Object>>
       data_;
 };
 

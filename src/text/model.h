@@ -18,7 +18,8 @@ namespace cupel::text {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// Fault::data for a negative id or one beyond any real vocabulary. A repeated text keeps its last id.
+  /// Fault::data for a negative id or one beyond any real vocabulary. A repeated text keeps its
+  /// last id.
   explicit Vocabulary(const std::vector<std::pair<std::string, int64_t>>& entries);
   /// -1 when there is none.
   Token find(std::string_view text) const;
@@ -53,10 +54,10 @@ class Model {
 
 /// The parts of a model's JSON that are large, as they stand in the file.
 struct ModelTables {
-  std::vector<std::pair<std::string, int64_t>> vocabulary;          ///< of a map from text to id
-  std::vector<std::pair<std::string, double>> scores;               ///< of a list of [text, score]
-  std::vector<std::pair<std::string, std::string>> merges;          ///< of a list of [left, right]
-  std::vector<std::string> joined_merges;                           ///< of a list of "left right"
+  std::vector<std::pair<std::string, int64_t>> vocabulary;  ///< of a map from text to id
+  std::vector<std::pair<std::string, double>> scores;       ///< of a list of [text, score]
+  std::vector<std::pair<std::string, std::string>> merges;  ///< of a list of [left, right]
+  std::vector<std::string> joined_merges;                   ///< of a list of "left right"
 };
 
 std::unique_ptr<Model> make_bpe(const Part& part, const ModelTables& tables);

@@ -88,9 +88,8 @@ void strip(std::string& text, bool left, bool right) {
 
 std::unique_ptr<Normalizer> make_strip(const Part& part) {
   part.known({"strip_left", "strip_right"});
-  return simple([left = part.flag("strip_left"), right = part.flag("strip_right")](std::string& text) {
-    strip(text, left, right);
-  });
+  return simple([left = part.flag("strip_left"), right = part.flag("strip_right")](
+                    std::string& text) { strip(text, left, right); });
 }
 
 std::unique_ptr<Normalizer> make_prepend(const Part& part) {

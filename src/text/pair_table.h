@@ -14,7 +14,9 @@ namespace cupel::text {
 template <class Value>
 class PairTable {
  public:
-  void reserve(std::size_t entries) { rehash(std::bit_ceil(std::max<std::size_t>(entries * 2, 16))); }
+  void reserve(std::size_t entries) {
+    rehash(std::bit_ceil(std::max<std::size_t>(entries * 2, 16)));
+  }
   /// A repeated pair takes the new value.
   void set(uint64_t left, uint64_t right, const Value& value) {
     if (used_ * 2 >= slots_.size()) reserve(std::max<std::size_t>(used_ * 2, 8));

@@ -13,7 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-const json& in(const void* p) { return *static_cast<const json*>(p); }
+const json& in(const void* p) {
+  return *static_cast<const json*>(p);
+}
 
 const json* find(const void* p, const char* key) {
   const json& j = in(p);
@@ -24,9 +26,13 @@ const json* find(const void* p, const char* key) {
 
 }  // namespace
 
-void Part::refuse(const std::string& message) const { fail(Fault::data, "tokenizer: ", path_, ": ", message); }
+void Part::refuse(const std::string& message) const {
+  fail(Fault::data, "tokenizer: ", path_, ": ", message);
+}
 
-void Part::unknown_type() const { refuse(cat("type '", type(), "' is not supported")); }
+void Part::unknown_type() const {
+  refuse(cat("type '", type(), "' is not supported"));
+}
 
 std::string Part::type() const {
   if (!in(json_).is_object()) refuse(cat("must be an object, not ", in(json_).type_name()));
@@ -44,7 +50,9 @@ Part Part::child(const char* key) const {
   return Part(j, path_.empty() ? std::string(key) : cat(path_, ".", key));
 }
 
-std::vector<Part> Part::list(const char* key) const { return child(key).as_list(); }
+std::vector<Part> Part::list(const char* key) const {
+  return child(key).as_list();
+}
 
 std::vector<std::string> Part::keys() const {
   std::vector<std::string> out;
@@ -53,17 +61,24 @@ std::vector<std::string> Part::keys() const {
   return out;
 }
 
-std::string Part::text(const char* key) const { return child(key).as_text(); }
+std::string Part::text(const char* key) const {
+  return child(key).as_text();
+}
 
 bool Part::flag(const char* key) const {
   const Part at = child(key);
-  if (!in(at.json_).is_boolean()) at.refuse(cat("must be true or false, not ", in(at.json_).type_name()));
+  if (!in(at.json_).is_boolean())
+    at.refuse(cat("must be true or false, not ", in(at.json_).type_name()));
   return in(at.json_).get<bool>();
 }
 
-bool Part::flag(const char* key, bool fallback) const { return has(key) ? flag(key) : fallback; }
+bool Part::flag(const char* key, bool fallback) const {
+  return has(key) ? flag(key) : fallback;
+}
 
-int64_t Part::integer(const char* key) const { return child(key).as_integer(); }
+int64_t Part::integer(const char* key) const {
+  return child(key).as_integer();
+}
 
 std::vector<int64_t> Part::integers(const char* key) const {
   std::vector<int64_t> out;
@@ -71,7 +86,9 @@ std::vector<int64_t> Part::integers(const char* key) const {
   return out;
 }
 
-bool Part::is_text() const { return in(json_).is_string(); }
+bool Part::is_text() const {
+  return in(json_).is_string();
+}
 
 std::string Part::as_text() const {
   if (!is_text()) refuse(cat("must be a string, not ", in(json_).type_name()));
@@ -85,7 +102,9 @@ int64_t Part::as_integer() const {
   return j.get<int64_t>();
 }
 
-bool Part::is_list() const { return in(json_).is_array(); }
+bool Part::is_list() const {
+  return in(json_).is_array();
+}
 
 std::vector<Part> Part::as_list() const {
   if (!is_list()) refuse(cat("must be a list, not ", in(json_).type_name()));

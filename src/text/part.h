@@ -9,8 +9,8 @@
 
 namespace cupel::text {
 
-/// A view of one object inside a tokenizer's JSON, with the place where it stands for error messages. Every error is
-/// Fault::data. Does not own the JSON.
+/// A view of one object inside a tokenizer's JSON, with the place where it stands for error
+/// messages. Every error is Fault::data. Does not own the JSON.
 class Part {
  public:
   Part(const void* json, std::string path) : json_(json), path_(std::move(path)) {}
@@ -36,7 +36,8 @@ class Part {
   bool is_list() const;
   std::vector<Part> as_list() const;
 
-  /// Refuses keys beside "type" that are not in the list: what is not known would change the result.
+  /// Refuses keys beside "type" that are not in the list: what is not known would change the
+  /// result.
   void known(std::initializer_list<const char*> keys) const;
   /// Throws "tokenizer: <path>: <message>".
   [[noreturn]] void refuse(const std::string& message) const;

@@ -16,7 +16,8 @@ Pattern::Pattern(const Part& part) {
 
 void Pattern::each(std::string_view text, Regex::Found found) const {
   if (regex_) return regex_->each(text, found);
-  for (std::size_t at = text.find(string_); at != text.npos; at = text.find(string_, at + string_.size()))
+  for (std::size_t at = text.find(string_); at != text.npos;
+       at = text.find(string_, at + string_.size()))
     found(at, at + string_.size());
 }
 

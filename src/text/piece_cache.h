@@ -14,8 +14,8 @@
 
 namespace cupel::text {
 
-/// Tokens of the pieces seen lately in one text: natural text repeats its words. Direct mapped; long pieces are not
-/// kept. Small texts get none, setting it up would cost more than it saves.
+/// Tokens of the pieces seen lately in one text: natural text repeats its words. Direct mapped;
+/// long pieces are not kept. Small texts get none, setting it up would cost more than it saves.
 class PieceCache {
  public:
   explicit PieceCache(std::size_t text_bytes) {
@@ -26,7 +26,8 @@ class PieceCache {
   bool get(std::string_view piece, std::vector<Token>& out) const {
     if (entries_.empty() || piece.size() > kLongest) return false;
     const Entry& e = entries_[slot(piece)];
-    if (e.length != piece.size() || std::memcmp(e.text.data(), piece.data(), piece.size()) != 0) return false;
+    if (e.length != piece.size() || std::memcmp(e.text.data(), piece.data(), piece.size()) != 0)
+      return false;
     out.insert(out.end(), e.tokens.begin(), e.tokens.begin() + e.count);
     return true;
   }
@@ -40,13 +41,16 @@ class PieceCache {
   }
 
  private:
-  static constexpr std::size_t kEntries = 1 << 12, kLongest = 30, kMostTokens = 8, kSmallText = 1 << 13;
+  static constexpr std::size_t kEntries = 1 << 12, kLongest = 30, kMostTokens = 8,
+                               kSmallText = 1 << 13;
   struct Entry {
     uint8_t length = 0, count = 0;  // length 0 is free: no piece is empty
     std::array<char, kLongest> text;
     std::array<Token, kMostTokens> tokens;
   };
-  static std::size_t slot(std::string_view piece) { return std::hash<std::string_view>()(piece) & (kEntries - 1); }
+  static std::size_t slot(std::string_view piece) {
+    return std::hash<std::string_view>()(piece) & (kEntries - 1);
+  }
   std::vector<Entry> entries_;
 };
 

@@ -10,7 +10,8 @@ namespace {
 void append_ids(const Part& part, const std::string& name, std::vector<Token>& out) {
   const Part tokens = part.child("special_tokens");
   if (!tokens.has(name.c_str())) tokens.refuse(cat("'", name, "' is missing"));
-  for (const int64_t id : tokens.child(name.c_str()).integers("ids")) out.push_back(static_cast<Token>(id));
+  for (const int64_t id : tokens.child(name.c_str()).integers("ids"))
+    out.push_back(static_cast<Token>(id));
 }
 
 Surround read_template(const Part& part) {

@@ -13,7 +13,8 @@
 namespace cupel::text {
 namespace {
 
-constexpr const char* kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr const char* kGpt2 =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 class Sequence : public PreTokenizer {
  public:
@@ -36,7 +37,8 @@ class Split : public PreTokenizer {
   }
   void split(const Piece& piece, PieceSink sink) const override {
     Splitter splitter(piece, behavior_, invert_, sink);
-    pattern_.each(piece.text, [&](std::size_t start, std::size_t end) { splitter.match(start, end); });
+    pattern_.each(piece.text,
+                  [&](std::size_t start, std::size_t end) { splitter.match(start, end); });
     splitter.finish();
   }
 
@@ -50,7 +52,8 @@ class Gpt2Split : public PreTokenizer {
  public:
   void split(const Piece& piece, PieceSink sink) const override {
     Splitter splitter(piece, Behavior::isolated, false, sink);
-    regex_.each(piece.text, [&](std::size_t start, std::size_t end) { splitter.match(start, end); });
+    regex_.each(piece.text,
+                [&](std::size_t start, std::size_t end) { splitter.match(start, end); });
     splitter.finish();
   }
 
@@ -138,11 +141,13 @@ class Metaspace : public PreTokenizer {
         text += c;
     }
     const bool wanted = scheme_ == "always" || (scheme_ == "first" && piece.at_start);
-    if (wanted && text.compare(0, replacement_.size(), replacement_) != 0) text.insert(0, replacement_);
+    if (wanted && text.compare(0, replacement_.size(), replacement_) != 0)
+      text.insert(0, replacement_);
     const Piece changed{text, piece.at_start};
     if (!split_) return sink(changed);
     Splitter splitter(changed, Behavior::merged_with_next, false, sink);
-    for (std::size_t at = text.find(replacement_); at != text.npos; at = text.find(replacement_, at + replacement_.size()))
+    for (std::size_t at = text.find(replacement_); at != text.npos;
+         at = text.find(replacement_, at + replacement_.size()))
       splitter.match(at, at + replacement_.size());
     splitter.finish();
   }
@@ -177,7 +182,8 @@ void add_steps(const Part& part, Steps& steps) {
     steps.push_back(std::make_unique<Split>(part));
   } else if (type == "Digits") {
     part.known({"individual_digits"});
-    by_character(is_number, part.flag("individual_digits") ? Behavior::isolated : Behavior::contiguous);
+    by_character(is_number,
+                 part.flag("individual_digits") ? Behavior::isolated : Behavior::contiguous);
   } else if (type == "Metaspace") {
     steps.push_back(std::make_unique<Metaspace>(part));
   } else if (type == "Punctuation") {

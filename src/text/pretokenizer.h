@@ -24,8 +24,9 @@ class PreTokenizer {
   virtual void split(const Piece& piece, PieceSink sink) const = 0;
 };
 
-/// The steps of a tokenizer, with one shortcut: where the last one is ByteLevel, the mapping of bytes to characters is
-/// left to the caller, who can then look pieces up as they stand in the input.
+/// The steps of a tokenizer, with one shortcut: where the last one is ByteLevel, the mapping of
+/// bytes to characters is left to the caller, who can then look pieces up as they stand in the
+/// input.
 struct PreTokenizers {
   std::unique_ptr<PreTokenizer> steps;  ///< null if there is nothing to split
   bool map_bytes = false;               ///< pieces still have to go through append_byte_level
@@ -52,7 +53,7 @@ class Splitter {
   Behavior behavior_;
   bool invert_;
   PieceSink sink_;
-  std::size_t done_ = 0;                      // the text up to here has been handed to event()
+  std::size_t done_ = 0;                       // the text up to here has been handed to event()
   std::size_t held_start_ = 0, held_end_ = 0;  // a piece that may still grow
   bool holds_ = false, previous_match_ = false;
 };

@@ -13,8 +13,9 @@
 namespace cupel::text {
 namespace {
 
-constexpr uint32_t kMatchLimit = 200'000'000;    // steps of one match
-constexpr std::size_t kJitStackBytes = 8 << 20;  // a run of white space of any length needs a few hundred bytes
+constexpr uint32_t kMatchLimit = 200'000'000;  // steps of one match
+constexpr std::size_t kJitStackBytes =
+    8 << 20;  // a run of white space of any length needs a few hundred bytes
 
 // Match data and stack of one thread, made on first use.
 struct Scratch {
@@ -56,14 +57,17 @@ struct Regex::Impl {
   ~Impl() { pcre2_code_free(code); }
 
   // False if there is no match at or behind `offset`.
-  bool search(std::string_view text, std::size_t offset, std::size_t& start, std::size_t& end) const {
+  bool search(std::string_view text, std::size_t offset, std::size_t& start,
+              std::size_t& end) const {
     Scratch& s = scratch();
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     const int rc = jit ? pcre2_jit_match(code, subject, text.size(), offset, 0, s.data, s.context)
-                       : pcre2_match(code, subject, text.size(), offset, PCRE2_NO_UTF_CHECK, s.data, s.context);
+                       : pcre2_match(code, subject, text.size(), offset, PCRE2_NO_UTF_CHECK, s.data,
+                                     s.context);
     if (rc == PCRE2_ERROR_NOMATCH) return false;
     if (rc < 0)
-      fail(Fault::data, "tokenizer: pattern '", pattern, "' gave up at byte ", offset, " of the text: ", pcre_message(rc));
+      fail(Fault::data, "tokenizer: pattern '", pattern, "' gave up at byte ", offset,
+           " of the text: ", pcre_message(rc));
     const PCRE2_SIZE* span = pcre2_get_ovector_pointer(s.data);
     start = span[0];
     end = std::max(span[0], span[1]);
@@ -77,12 +81,15 @@ Regex::Regex(const std::string& pattern) : impl_(std::make_unique<Impl>()) {
   int error = 0;
   PCRE2_SIZE at = 0;
   impl_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(ours.data()), ours.size(),
-                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
+                              PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
+                              &error, &at, nullptr);
   if (!impl_->code)
-    fail(Fault::data, "tokenizer: pattern '", pattern, "' is not valid: ", pcre_message(error), " at ", at);
+    fail(Fault::data, "tokenizer: pattern '", pattern, "' is not valid: ", pcre_message(error),
+         " at ", at);
   std::size_t jit_bytes = 0;
   impl_->jit = pcre2_jit_compile(impl_->code, PCRE2_JIT_COMPLETE) == 0 &&
-               pcre2_pattern_info(impl_->code, PCRE2_INFO_JITSIZE, &jit_bytes) == 0 && jit_bytes > 0;
+               pcre2_pattern_info(impl_->code, PCRE2_INFO_JITSIZE, &jit_bytes) == 0 &&
+               jit_bytes > 0;
   for (const char* property : {"\\p", "\\P", "\\s", "\\S", "\\w", "\\W", "[:"})
     impl_->uses_properties |= ours.find(property) != std::string::npos;
 }
@@ -96,7 +103,8 @@ void Regex::each(std::string_view text, Found found) const {
   if (impl_->uses_properties) text = with_known_characters(text, buffer);
   std::size_t offset = 0, start = 0, end = 0, previous_end = std::string_view::npos;
   while (offset <= text.size() && impl_->search(text, offset, start, end)) {
-    if (start == end && end == previous_end) {  // an empty match right behind the last one does not count
+    if (start == end &&
+        end == previous_end) {  // an empty match right behind the last one does not count
       if (offset >= text.size()) break;
       offset += utf8_length(text[offset]);
       continue;

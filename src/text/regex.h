@@ -11,8 +11,9 @@
 
 namespace cupel::text {
 
-/// A regular expression in Oniguruma's Ruby syntax (what tokenizer files use), run by PCRE2. Constructs on which the
-/// two differ are translated or refused by name (Fault::data). Immutable, thread-safe.
+/// A regular expression in Oniguruma's Ruby syntax (what tokenizer files use), run by PCRE2.
+/// Constructs on which the two differ are translated or refused by name (Fault::data). Immutable,
+/// thread-safe.
 class Regex {
  public:
   explicit Regex(const std::string& pattern);
@@ -21,8 +22,8 @@ class Regex {
   ~Regex();
 
   using Found = FunctionRef<void(std::size_t start, std::size_t end)>;
-  /// Calls `found` for each match in valid UTF-8 `text`, from left to right. Fault::data if the pattern needs more
-  /// steps than the limit.
+  /// Calls `found` for each match in valid UTF-8 `text`, from left to right. Fault::data if the
+  /// pattern needs more steps than the limit.
   void each(std::string_view text, Found found) const;
 
  private:

@@ -77,7 +77,8 @@ class Translator {
     }
     if (c == '(' && p_.compare(at_, 2, "(?") == 0) {
       const auto end = p_.find_first_not_of("imx-", at_ + 2);
-      if (end != std::string::npos && p_[end] != '<' && p_.substr(at_, end - at_).find('m') != std::string::npos)
+      if (end != std::string::npos && p_[end] != '<' &&
+          p_.substr(at_, end - at_).find('m') != std::string::npos)
         refuse("(?m)");
     }
     if (c == '{' && repeated_repeat()) return;
@@ -105,6 +106,8 @@ class Translator {
 
 }  // namespace
 
-std::string onig_to_pcre(const std::string& pattern) { return Translator(pattern).run(); }
+std::string onig_to_pcre(const std::string& pattern) {
+  return Translator(pattern).run();
+}
 
 }  // namespace cupel::text

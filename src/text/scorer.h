@@ -11,8 +11,8 @@
 
 namespace cupel::text {
 
-/// Logits of consecutive positions: `logits` is row major [rows, vocab], row r belongs to position `first + r` and
-/// predicts token first + r + 1. Valid during the call only.
+/// Logits of consecutive positions: `logits` is row major [rows, vocab], row r belongs to position
+/// `first + r` and predicts token first + r + 1. Valid during the call only.
 struct LogitRows {
   int64_t first = 0;
   int64_t rows = 0;
@@ -24,8 +24,9 @@ struct LogitRows {
 };
 using LogitSink = std::function<void(const LogitRows&)>;
 
-/// A model as something that gives probabilities: tokens in, logits out. The float model in LibTorch, the packed
-/// artifact in the runtime and a remote server all provide it, so one harness measures them all. Not thread-safe.
+/// A model as something that gives probabilities: tokens in, logits out. The float model in
+/// LibTorch, the packed artifact in the runtime and a remote server all provide it, so one harness
+/// measures them all. Not thread-safe.
 class Scorer {
  public:
   virtual ~Scorer() = default;
@@ -35,8 +36,9 @@ class Scorer {
   virtual int64_t max_length() const = 0;
   /// For people: "SmolLM2 (LibTorch, float32)".
   virtual std::string description() const = 0;
-  /// Runs one sequence alone, from position 0, and hands over the logits of positions `from`.. in order, in one or
-  /// several pieces. Fault::data if a logit is not finite (the message names the position).
+  /// Runs one sequence alone, from position 0, and hands over the logits of positions `from`.. in
+  /// order, in one or several pieces. Fault::data if a logit is not finite (the message names the
+  /// position).
   virtual void score(std::span<const Token> ids, int64_t from, const LogitSink& sink) = 0;
 };
 

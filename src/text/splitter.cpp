@@ -27,7 +27,8 @@ void Splitter::finish() {
 
 void Splitter::flush() {
   if (holds_ && held_end_ > held_start_)
-    sink_({piece_.text.substr(held_start_, held_end_ - held_start_), piece_.at_start && held_start_ == 0});
+    sink_({piece_.text.substr(held_start_, held_end_ - held_start_),
+           piece_.at_start && held_start_ == 0});
   holds_ = false;
 }
 
@@ -35,10 +36,17 @@ void Splitter::event(std::size_t start, std::size_t end, bool is_match) {
   bool grows = false;  // the piece that is held takes this stretch too
   switch (behavior_) {
     case Behavior::isolated:
-    case Behavior::removed: break;
-    case Behavior::contiguous: grows = is_match == previous_match_; break;
-    case Behavior::merged_with_previous: grows = is_match && !previous_match_; break;
-    case Behavior::merged_with_next: grows = previous_match_ && !is_match; break;
+    case Behavior::removed:
+      break;
+    case Behavior::contiguous:
+      grows = is_match == previous_match_;
+      break;
+    case Behavior::merged_with_previous:
+      grows = is_match && !previous_match_;
+      break;
+    case Behavior::merged_with_next:
+      grows = previous_match_ && !is_match;
+      break;
   }
   previous_match_ = is_match;
   if (grows && holds_) {

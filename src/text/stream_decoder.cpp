@@ -5,8 +5,8 @@
 
 namespace cupel::text {
 
-// ids_ is a window: [0, prefix_..read_) are tokens whose text is out already and which are decoded again for context
-// (decoders treat the first token of a text differently), the rest waits.
+// ids_ is a window: [0, prefix_..read_) are tokens whose text is out already and which are decoded
+// again for context (decoders treat the first token of a text differently), the rest waits.
 
 std::string StreamDecoder::push(Token id) {
   if (tokenizer_->is_special(id)) return "";
@@ -26,7 +26,8 @@ std::string StreamDecoder::finish() {
   const std::string before = tokenizer_->decode(window.first(read_));
   ids_.clear();
   read_ = 0;
-  return text.size() <= before.size() ? "" : utf8_lossy(std::string_view(text).substr(before.size()));
+  return text.size() <= before.size() ? ""
+                                      : utf8_lossy(std::string_view(text).substr(before.size()));
 }
 
 }  // namespace cupel::text

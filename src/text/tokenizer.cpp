@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// The pipeline of a tokenizer.json. Order: added tokens in the raw text; each rest is normalized on its own; added
-// tokens in the normalized text; pre-tokenizers; model; what the post-processor adds.
+// The pipeline of a tokenizer.json. Order: added tokens in the raw text; each rest is normalized on
+// its own; added tokens in the normalized text; pre-tokenizers; model; what the post-processor
+// adds.
 
 #include "text/tokenizer.h"
 
@@ -64,9 +65,10 @@ class JsonTokenizer : public Tokenizer {
 };
 
 std::unique_ptr<Model> make_model(const Part& part, const ModelTables& tables) {
-  const std::string type = part.has("type")               ? part.type()
-                           : !tables.vocabulary.empty()   ? "BPE"  // files from before types were written
-                                                          : "Unigram";
+  const std::string type = part.has("type") ? part.type()
+                           : !tables.vocabulary.empty()
+                               ? "BPE"  // files from before types were written
+                               : "Unigram";
   if (type == "BPE") return make_bpe(part, tables);
   if (type == "Unigram") return make_unigram(part, tables);
   part.unknown_type();
@@ -75,8 +77,8 @@ std::unique_ptr<Model> make_model(const Part& part, const ModelTables& tables) {
 JsonTokenizer::JsonTokenizer(const TokenizerJson& json) {
   const Part root = json.root();
   // Truncation and padding belong to batches; neither changes which tokens a text has.
-  root.known({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
-              "decoder", "model", "cupel"});
+  root.known({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+              "post_processor", "decoder", "model", "cupel"});
   if (root.has("version") && root.text("version") != "1.0")
     root.refuse(cat("version '", root.text("version"), "' is not supported"));
   model_ = make_model(root.child("model"), json.tables());
@@ -95,7 +97,8 @@ void JsonTokenizer::read_pipeline(const Part& root) {
 }
 
 Token JsonTokenizer::known_id(const Part& part, int64_t id) const {
-  if (id < 0 || id >= size()) part.refuse(cat("id ", id, " is not below ", size(), ", the size of the vocabulary"));
+  if (id < 0 || id >= size())
+    part.refuse(cat("id ", id, " is not below ", size(), ", the size of the vocabulary"));
   return static_cast<Token>(id);
 }
 
@@ -116,7 +119,8 @@ void JsonTokenizer::read_own(const Part& part) {
   surround_.before = {bos_};
 }
 
-void JsonTokenizer::encode_piece(std::string_view piece, PieceCache& cache, std::vector<Token>& out) const {
+void JsonTokenizer::encode_piece(std::string_view piece, PieceCache& cache,
+                                 std::vector<Token>& out) const {
   if (cache.get(piece, out)) return;
   const std::size_t before = out.size();
   if (pretokenizers_.map_bytes) {
@@ -138,27 +142,29 @@ std::vector<Token> JsonTokenizer::encode(std::string_view utf8, EncodeOptions op
   PieceCache cache(utf8.size());
   const auto to_model = [&](const Piece& piece) { encode_piece(piece.text, cache, out); };
   const auto normalized = [&](std::string_view text, bool at_start) {
-    added_.split(text, true, options.special_text, [&](std::string_view stretch, std::size_t start, Token id) {
-      const Piece piece{stretch, at_start && start == 0};
-      if (id >= 0)
-        out.push_back(id);
-      else if (pretokenizers_.steps)
-        pretokenizers_.steps->split(piece, to_model);
-      else
-        to_model(piece);
-    });
+    added_.split(text, true, options.special_text,
+                 [&](std::string_view stretch, std::size_t start, Token id) {
+                   const Piece piece{stretch, at_start && start == 0};
+                   if (id >= 0)
+                     out.push_back(id);
+                   else if (pretokenizers_.steps)
+                     pretokenizers_.steps->split(piece, to_model);
+                   else
+                     to_model(piece);
+                 });
   };
-  added_.split(utf8, false, options.special_text, [&](std::string_view stretch, std::size_t start, Token id) {
-    if (id >= 0) {
-      out.push_back(id);
-    } else if (normalizer_) {
-      std::string text(stretch);
-      normalizer_->apply(text);
-      normalized(text, start == 0);
-    } else {
-      normalized(stretch, start == 0);
-    }
-  });
+  added_.split(utf8, false, options.special_text,
+               [&](std::string_view stretch, std::size_t start, Token id) {
+                 if (id >= 0) {
+                   out.push_back(id);
+                 } else if (normalizer_) {
+                   std::string text(stretch);
+                   normalizer_->apply(text);
+                   normalized(text, start == 0);
+                 } else {
+                   normalized(stretch, start == 0);
+                 }
+               });
   if (options.add_special) out.insert(out.end(), surround_.after.begin(), surround_.after.end());
   return out;
 }

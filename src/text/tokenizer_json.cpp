@@ -13,19 +13,24 @@ using nlohmann::json;
 
 constexpr std::size_t kDeepest = 64;
 
-/// Receives the parser's events. model.vocab and model.merges go to the tables, everything else becomes a tree.
+/// Receives the parser's events. model.vocab and model.merges go to the tables, everything else
+/// becomes a tree.
 class Reader : public json::json_sax_t {
  public:
   Reader(json& root, ModelTables& tables) : root_(root), tables_(tables) {}
 
   bool null() override { return table_ ? odd() : value(nullptr); }
   bool boolean(bool v) override { return table_ ? odd() : value(v); }
-  bool number_integer(number_integer_t v) override { return table_ ? number(static_cast<double>(v), v) : value(v); }
+  bool number_integer(number_integer_t v) override {
+    return table_ ? number(static_cast<double>(v), v) : value(v);
+  }
   bool number_unsigned(number_unsigned_t v) override {
     if (!table_) return value(v);
     return number(static_cast<double>(v), v > INT64_MAX ? -1 : static_cast<int64_t>(v));
   }
-  bool number_float(number_float_t v, const string_t&) override { return table_ ? number(v, -1) : value(v); }
+  bool number_float(number_float_t v, const string_t&) override {
+    return table_ ? number(v, -1) : value(v);
+  }
   bool string(string_t& v) override { return table_ ? text(v) : value(std::move(v)); }
   bool binary(binary_t&) override { return odd(); }
 
@@ -61,7 +66,8 @@ class Reader : public json::json_sax_t {
     open_.pop_back();
     return true;
   }
-  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& e) override {
+  bool parse_error(std::size_t at, const std::string&,
+                   const nlohmann::detail::exception& e) override {
     fail(Fault::data, "tokenizer: JSON is broken at byte ", at, ": ", e.what());
   }
 
@@ -73,7 +79,8 @@ class Reader : public json::json_sax_t {
   }
   bool odd() const {
     fail(Fault::data, "tokenizer: model.", key_, " must be ",
-         key_ == "merges" ? "a list of pairs of tokens" : "a map from token to id, or a list of [token, score]");
+         key_ == "merges" ? "a list of pairs of tokens"
+                          : "a map from token to id, or a list of [token, score]");
   }
 
   json* place(json v) {
@@ -124,12 +131,12 @@ class Reader : public json::json_sax_t {
 
   json& root_;
   ModelTables& tables_;
-  std::vector<json*> open_;      // the containers that the parser is inside of
+  std::vector<json*> open_;  // the containers that the parser is inside of
   const json* model_ = nullptr;
-  std::string key_;              // of the tree
+  std::string key_;  // of the tree
   Table table_ = Table::none;
-  std::string text_;             // first part of the entry being read
-  int row_ = -1;                 // elements seen of an inner list, -1 outside of one
+  std::string text_;  // first part of the entry being read
+  int row_ = -1;      // elements seen of an inner list, -1 outside of one
 };
 
 }  // namespace
@@ -142,7 +149,8 @@ struct TokenizerJson::Impl {
 TokenizerJson::TokenizerJson(std::string_view text) : impl_(std::make_unique<Impl>()) {
   Reader reader(impl_->root, impl_->tables);
   json::sax_parse(text.begin(), text.end(), &reader);
-  CUPEL_CHECK(impl_->root.is_object(), data, "tokenizer: JSON must be an object, not ", impl_->root.type_name());
+  CUPEL_CHECK(impl_->root.is_object(), data, "tokenizer: JSON must be an object, not ",
+              impl_->root.type_name());
   CUPEL_CHECK(impl_->tables.merges.empty() || impl_->tables.joined_merges.empty(), data,
               "tokenizer: model.merges mixes pairs and strings");
 }
@@ -150,7 +158,11 @@ TokenizerJson::TokenizerJson(std::string_view text) : impl_(std::make_unique<Imp
 TokenizerJson::TokenizerJson(TokenizerJson&&) noexcept = default;
 TokenizerJson::~TokenizerJson() = default;
 
-Part TokenizerJson::root() const { return Part(&impl_->root, ""); }
-const ModelTables& TokenizerJson::tables() const { return impl_->tables; }
+Part TokenizerJson::root() const {
+  return Part(&impl_->root, "");
+}
+const ModelTables& TokenizerJson::tables() const {
+  return impl_->tables;
+}
 
 }  // namespace cupel::text

@@ -10,8 +10,8 @@
 
 namespace cupel::text {
 
-/// A tokenizer's JSON in memory: a tree without the vocabulary and the merges, which are read straight into tables (a
-/// tree of a quarter of a million entries costs a second).
+/// A tokenizer's JSON in memory: a tree without the vocabulary and the merges, which are read
+/// straight into tables (a tree of a quarter of a million entries costs a second).
 class TokenizerJson {
  public:
   /// Fault::data for broken JSON or tables of another shape.

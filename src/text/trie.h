@@ -30,13 +30,16 @@ class Trie {
     for (std::size_t i = start; i < text.size(); ++i) {
       node = child(node, static_cast<unsigned char>(text[i]));
       if (node < 0) return;
-      if (ids_[static_cast<std::size_t>(node)] >= 0) found(i + 1, ids_[static_cast<std::size_t>(node)]);
+      if (ids_[static_cast<std::size_t>(node)] >= 0)
+        found(i + 1, ids_[static_cast<std::size_t>(node)]);
     }
   }
   bool empty() const { return ids_.empty(); }
 
  private:
-  static uint64_t key(int32_t node, unsigned char c) { return static_cast<uint64_t>(node) << 8 | c; }
+  static uint64_t key(int32_t node, unsigned char c) {
+    return static_cast<uint64_t>(node) << 8 | c;
+  }
   int32_t child(int32_t node, unsigned char c) const {
     if (node < 0) return roots_[c];
     const auto at = edges_.find(key(node, c));

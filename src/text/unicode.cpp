@@ -17,8 +17,9 @@
 namespace cupel::text {
 namespace {
 
-constexpr char32_t kMongolianVowelSeparator = 0x180E;  // white space to PCRE2, a format character since Unicode 6.3
-constexpr char32_t kZeroWidthSpace = 0x200B;           // a format character in both
+constexpr char32_t kMongolianVowelSeparator =
+    0x180E;  // white space to PCRE2, a format character since Unicode 6.3
+constexpr char32_t kZeroWidthSpace = 0x200B;  // a format character in both
 
 using Pages = std::bitset<0x1100>;
 
@@ -45,10 +46,10 @@ struct Stand {
   char32_t three, four;  // a character of that category with three and with four bytes
 };
 constexpr Stand kStands[] = {
-    {"Lo", 0xA000, 0x10280},  {"Lu", 0x2C2F, 0x118A0}, {"Ll", 0xAB70, 0x118C0},
-    {"Lm", 0xA015, 0x16F93},  {"Mn", 0xA806, 0x11080}, {"Mc", 0xA823, 0x11082},
-    {"Nd", 0xA8D0, 0x11066},  {"No", 0xA830, 0x11052}, {"Po", 0xA874, 0x11047},
-    {"Pd", 0x2E1A, 0x10EAD},  {"So", 0xA490, 0x1D000}, {"Sm", 0x2A00, 0x1D6C1},
+    {"Lo", 0xA000, 0x10280}, {"Lu", 0x2C2F, 0x118A0}, {"Ll", 0xAB70, 0x118C0},
+    {"Lm", 0xA015, 0x16F93}, {"Mn", 0xA806, 0x11080}, {"Mc", 0xA823, 0x11082},
+    {"Nd", 0xA8D0, 0x11066}, {"No", 0xA830, 0x11052}, {"Po", 0xA874, 0x11047},
+    {"Pd", 0x2E1A, 0x10EAD}, {"So", 0xA490, 0x1D000}, {"Sm", 0x2A00, 0x1D6C1},
     {"Cf", 0x200B, 0x1D173},
 };
 
@@ -70,14 +71,16 @@ struct Decomposed {
 void append_decomposed(std::vector<Decomposed>& out, char32_t c, utf8proc_option_t options) {
   std::array<utf8proc_int32_t, 32> parts;
   int boundary = 0;
-  const auto n = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(),
-                                         static_cast<utf8proc_ssize_t>(parts.size()), options, &boundary);
+  const auto n =
+      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(),
+                              static_cast<utf8proc_ssize_t>(parts.size()), options, &boundary);
   if (n <= 0 || n > static_cast<utf8proc_ssize_t>(parts.size())) {
     out.push_back({c, 0});
     return;
   }
   for (utf8proc_ssize_t i = 0; i < n; ++i)
-    out.push_back({static_cast<char32_t>(parts[i]), utf8proc_get_property(parts[i])->combining_class});
+    out.push_back(
+        {static_cast<char32_t>(parts[i]), utf8proc_get_property(parts[i])->combining_class});
 }
 
 // Canonical order: a stable sort of each run of combining marks.
@@ -89,8 +92,11 @@ void order_marks(std::vector<Decomposed>& text) {
     }
     std::size_t end = i;
     while (end < text.size() && text[end].combining_class != 0) ++end;
-    std::stable_sort(text.begin() + static_cast<std::ptrdiff_t>(i), text.begin() + static_cast<std::ptrdiff_t>(end),
-                     [](const Decomposed& a, const Decomposed& b) { return a.combining_class < b.combining_class; });
+    std::stable_sort(text.begin() + static_cast<std::ptrdiff_t>(i),
+                     text.begin() + static_cast<std::ptrdiff_t>(end),
+                     [](const Decomposed& a, const Decomposed& b) {
+                       return a.combining_class < b.combining_class;
+                     });
     i = end;
   }
 }
@@ -105,11 +111,14 @@ Category category(char32_t c) {
 
 bool is_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
 }
 
 bool is_punctuation(char32_t c) {
-  if (c < 0x80) return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  if (c < 0x80)
+    return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
+           (c >= '{' && c <= '~');
   return category(c).major == 'P';
 }
 
@@ -117,22 +126,32 @@ bool is_word(char32_t c) {
   const Category k = category(c);
   const bool circled_letter = (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
                               (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
-  return k.major == 'L' || k.major == 'M' || (k.major == 'N' && k.minor != 'o') || (k.major == 'P' && k.minor == 'c') ||
-         c == 0x200C || c == 0x200D || circled_letter;
+  return k.major == 'L' || k.major == 'M' || (k.major == 'N' && k.minor != 'o') ||
+         (k.major == 'P' && k.minor == 'c') || c == 0x200C || c == 0x200D || circled_letter;
 }
 
-bool is_combining_mark(char32_t c) { return category(c).major == 'M'; }
+bool is_combining_mark(char32_t c) {
+  return category(c).major == 'M';
+}
 
-char32_t upper(char32_t c) { return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))); }
+char32_t upper(char32_t c) {
+  return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
+}
 
 char32_t lower(char32_t c) {
   switch (c) {  // capitals that Unicode 16 added
-    case 0x1C89: return 0x1C8A;
-    case 0xA7CB: return 0x264;
-    case 0xA7CC: return 0xA7CD;
-    case 0xA7DA: return 0xA7DB;
-    case 0xA7DC: return 0x19B;
-    default: break;
+    case 0x1C89:
+      return 0x1C8A;
+    case 0xA7CB:
+      return 0x264;
+    case 0xA7CC:
+      return 0xA7CD;
+    case 0xA7DA:
+      return 0xA7DB;
+    case 0xA7DC:
+      return 0x19B;
+    default:
+      break;
   }
   if (c >= 0x10D50 && c <= 0x10D65) return c + 0x20;
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
@@ -148,7 +167,8 @@ void append_lower(std::string& out, char32_t c) {
 bool is_surely_normal(std::string_view text, Form form) {
   // Below U+0300 every character is its own NFC; below U+0080 its own everything.
   const auto limit = form == Form::nfc ? 0xCC : 0x80;
-  return std::all_of(text.begin(), text.end(), [&](char b) { return static_cast<unsigned char>(b) < limit; });
+  return std::all_of(text.begin(), text.end(),
+                     [&](char b) { return static_cast<unsigned char>(b) < limit; });
 }
 
 std::string normalize(std::string_view text, Form form) {
@@ -163,8 +183,9 @@ std::string normalize(std::string_view text, Form form) {
   buffer.reserve(marks.size());
   for (const Decomposed& d : marks) buffer.push_back(static_cast<utf8proc_int32_t>(d.c));
   if (form == Form::nfc || form == Form::nfkc) {
-    const auto n = utf8proc_normalize_utf32(buffer.data(), static_cast<utf8proc_ssize_t>(buffer.size()),
-                                            static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    const auto n = utf8proc_normalize_utf32(
+        buffer.data(), static_cast<utf8proc_ssize_t>(buffer.size()),
+        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
     if (n >= 0) buffer.resize(static_cast<std::size_t>(n));
   }
   std::string out;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Unigram: the segmentation with the largest sum of scores (Viterbi over all tokens that match at each place). A
-// character that no token covers costs ten more than the worst token; neighbours of that kind become one unknown token.
-// On ties the path found first stays.
+// Unigram: the segmentation with the largest sum of scores (Viterbi over all tokens that match at
+// each place). A character that no token covers costs ten more than the worst token; neighbours of
+// that kind become one unknown token. On ties the path found first stays.
 
 #include <algorithm>
 #include <limits>
@@ -48,7 +48,8 @@ class Unigram : public Model {
 
 std::vector<std::pair<std::string, int64_t>> numbered(const ModelTables& tables) {
   std::vector<std::pair<std::string, int64_t>> out;
-  for (const auto& entry : tables.scores) out.emplace_back(entry.first, static_cast<int64_t>(out.size()));
+  for (const auto& entry : tables.scores)
+    out.emplace_back(entry.first, static_cast<int64_t>(out.size()));
   return out;
 }
 
@@ -57,7 +58,8 @@ Unigram::Unigram(const Part& part, const ModelTables& tables) : vocabulary_(numb
   byte_fallback_ = part.flag("byte_fallback", false);
   if (part.has("unk_id")) {
     const int64_t id = part.integer("unk_id");
-    if (id < 0 || id >= vocabulary_.size()) part.refuse(cat("unk_id ", id, " is not in the vocabulary"));
+    if (id < 0 || id >= vocabulary_.size())
+      part.refuse(cat("unk_id ", id, " is not in the vocabulary"));
     unknown_ = static_cast<Token>(id);
   }
   double worst = std::numeric_limits<double>::infinity();
@@ -80,7 +82,9 @@ std::vector<Unigram::Node> Unigram::best_paths(std::string_view piece) const {
       covered = covered || end - start == character;
     });
     if (covered) continue;
-    CUPEL_CHECK(unknown_ >= 0, data, "tokenizer: the text has a character that the vocabulary lacks, and there is no unk_id");
+    CUPEL_CHECK(
+        unknown_ >= 0, data,
+        "tokenizer: the text has a character that the vocabulary lacks, and there is no unk_id");
     reach(ends[start + character], start, unknown_, so_far + unknown_score_);
   }
   return ends;
@@ -93,7 +97,8 @@ void Unigram::emit(std::string_view text, std::vector<Token>& out) const {
     return;
   }
   std::vector<Token> bytes;
-  for (const char b : text) bytes.push_back(vocabulary_.find(byte_token(static_cast<unsigned char>(b))));
+  for (const char b : text)
+    bytes.push_back(vocabulary_.find(byte_token(static_cast<unsigned char>(b))));
   if (byte_fallback_ && std::find(bytes.begin(), bytes.end(), -1) == bytes.end())
     out.insert(out.end(), bytes.begin(), bytes.end());
   else
@@ -114,7 +119,8 @@ void Unigram::tokenize(std::string_view piece, std::vector<Token>& out) const {
     else
       backwards.push_back({ends[end].start, end, unknown});
   }
-  for (auto at = backwards.rbegin(); at != backwards.rend(); ++at) emit(piece.substr(at->start, at->end - at->start), out);
+  for (auto at = backwards.rbegin(); at != backwards.rend(); ++at)
+    emit(piece.substr(at->start, at->end - at->start), out);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 struct Step {
   std::size_t length;  // of the character, or of the maximal subpart that is not valid
   bool valid;
-  bool cut;            // the text ended inside a character that was valid so far
+  bool cut;  // the text ended inside a character that was valid so far
 };
 
 // Unicode table 3-7: which second bytes may follow a lead byte.

@@ -23,9 +23,12 @@ inline char32_t utf8_next(std::string_view s, std::size_t& pos) {
   const std::size_t start = pos;
   pos += utf8_length(s[start]);
   switch (pos - start) {
-    case 1: return lead;
-    case 2: return (lead & 0x1F) << 6 | (byte(start + 1) & 0x3F);
-    case 3: return (lead & 0x0F) << 12 | (byte(start + 1) & 0x3F) << 6 | (byte(start + 2) & 0x3F);
+    case 1:
+      return lead;
+    case 2:
+      return (lead & 0x1F) << 6 | (byte(start + 1) & 0x3F);
+    case 3:
+      return (lead & 0x0F) << 12 | (byte(start + 1) & 0x3F) << 6 | (byte(start + 2) & 0x3F);
     default:
       return (lead & 0x07) << 18 | (byte(start + 1) & 0x3F) << 12 | (byte(start + 2) & 0x3F) << 6 |
              (byte(start + 3) & 0x3F);
@@ -47,7 +50,8 @@ std::size_t utf8_valid_prefix(std::string_view s);
 /// Bytes at the end of `s` that start a character and lack its end; 0 if there are none.
 std::size_t utf8_cut_tail(std::string_view s);
 
-/// The text with U+FFFD in place of each maximal subpart that is not valid (what Python, Rust and browsers do).
+/// The text with U+FFFD in place of each maximal subpart that is not valid (what Python, Rust and
+/// browsers do).
 std::string utf8_lossy(std::string_view s);
 
 }  // namespace cupel::text

@@ -16,7 +16,8 @@ Vocabulary::Vocabulary(const std::vector<std::pair<std::string, int64_t>>& entri
   std::size_t bytes = 0;
   int64_t largest = -1;
   for (const auto& [text, id] : entries) {
-    CUPEL_CHECK(id >= 0 && id <= kLargestId, data, "tokenizer: id ", id, " of '", text, "' is out of range");
+    CUPEL_CHECK(id >= 0 && id <= kLargestId, data, "tokenizer: id ", id, " of '", text,
+                "' is out of range");
     largest = std::max(largest, id);
     bytes = checked_add(bytes, text.size(), "tokenizer vocabulary");
   }
@@ -28,7 +29,8 @@ Vocabulary::Vocabulary(const std::vector<std::pair<std::string, int64_t>>& entri
     Token& at = slots_[slot(text)];
     if (at < 0) ++entries_;
     at = static_cast<Token>(id);
-    spans_[static_cast<std::size_t>(id)] = {static_cast<uint32_t>(texts_.size()), static_cast<uint32_t>(text.size()), true};
+    spans_[static_cast<std::size_t>(id)] = {static_cast<uint32_t>(texts_.size()),
+                                            static_cast<uint32_t>(text.size()), true};
     texts_ += text;
   }
 }
@@ -40,7 +42,9 @@ std::size_t Vocabulary::slot(std::string_view text) const {
   return at;
 }
 
-Token Vocabulary::find(std::string_view text) const { return slots_.empty() ? -1 : slots_[slot(text)]; }
+Token Vocabulary::find(std::string_view text) const {
+  return slots_.empty() ? -1 : slots_[slot(text)];
+}
 
 std::string_view Vocabulary::text(Token id) const {
   if (!has(id)) return {};
@@ -49,7 +53,8 @@ std::string_view Vocabulary::text(Token id) const {
 }
 
 bool Vocabulary::has(Token id) const {
-  return id >= 0 && static_cast<std::size_t>(id) < spans_.size() && spans_[static_cast<std::size_t>(id)].known;
+  return id >= 0 && static_cast<std::size_t>(id) < spans_.size() &&
+         spans_[static_cast<std::size_t>(id)].known;
 }
 
 std::string byte_token(unsigned char byte) {

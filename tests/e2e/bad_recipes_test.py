@@ -72,6 +72,16 @@ class BadRecipes(unittest.TestCase):
         worse = cupel("check", recipe, "--set", "nonsense")
         self.assertEqual(worse.returncode, 2)
 
+    def test_generated_docs_are_fresh(self):
+        want = cupel("methods", "--markdown").stdout
+        self.assertEqual((ROOT / "docs/methods.md").read_text(), want, "run: cupel methods --markdown > docs/methods.md")
+
+    def test_every_recipe_of_ours_is_read(self):
+        for recipe in sorted((ROOT / "recipes").glob("*.yaml")):
+            r = cupel("check", recipe, "--set", "model.dtype=float32", env={"CUPEL_MODEL": "nowhere"})
+            known = r.returncode == 0 or "nowhere" in r.stderr  # a recipe for a model that is not here
+            self.assertTrue(known, f"{recipe.name}: {r.stderr}")
+
     def test_usage(self):
         for args in ([], ["no-such-command"], ["run"], ["generate", "--promt", "x"], ["eval", "--length", "x", "m"]):
             r = cupel(*args)

@@ -1,5 +1,5 @@
 """recipes/tiny-all.yaml end to end: every kind of step, the artifact, the runtime on it, resume after kill -9."""
-import hashlib, html.parser, json, os, pathlib, random, shutil, signal, subprocess, time, unittest
+import hashlib, html.parser, json, os, pathlib, random, shutil, signal, struct, subprocess, time, unittest
 from support import BIN, CUPEL, ROOT, VENV_PYTHON, cupel, cupel_json, main, temporary
 
 RECIPE = ROOT / "recipes/tiny-all.yaml"
@@ -53,7 +53,7 @@ class TinyAll(unittest.TestCase):
 
     def test_events(self):
         events = [json.loads(l) for l in (self.out / "events.jsonl").read_text().splitlines()]
-        kinds = {e["event"] for e in events}
+        kinds = {e["kind"] for e in events}
         self.assertTrue({"unit", "train"} <= kinds, kinds)
 
     def test_layer_was_removed(self):
@@ -91,7 +91,9 @@ class TinyAll(unittest.TestCase):
         self.assertEqual(r.returncode, 0, r.stderr)
         damaged = pathlib.Path(self.folder.name) / "damaged.cupel"
         data = bytearray(self.artifact.read_bytes())
-        data[len(data) // 2] ^= 1
+        at, length = struct.unpack_from("<QQ", data, 24)  # the index's place in the header
+        plane = json.loads(data[at:at + length])["tensors"][0]["planes"][0]
+        data[plane["offset"] + plane["length"] // 2] ^= 1
         damaged.write_bytes(data)
         r = cupel("inspect", damaged, "--verify")
         self.assertEqual(r.returncode, 3, r.stderr)

@@ -14,11 +14,18 @@ namespace {
 void print_json(const runtime::BenchReport& report, const BenchCommand& command) {
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   for (const auto& r : report.results)
-    results.push_back({{"test", r.test}, {"depth", r.depth}, {"tokens_per_second", r.tokens_per_second},
-                       {"stddev", r.stddev}, {"gb_per_second", r.gb_per_second}});
-  const nlohmann::ordered_json out = {{"model", command.runtime.model}, {"threads", report.threads}, {"device", "cpu"},
-                                      {"machine", machine()}, {"activations", command.runtime.activations},
-                                      {"probe_gb_per_second", report.probe_gb_per_second}, {"results", results}};
+    results.push_back({{"test", r.test},
+                       {"depth", r.depth},
+                       {"tokens_per_second", r.tokens_per_second},
+                       {"stddev", r.stddev},
+                       {"gb_per_second", r.gb_per_second}});
+  const nlohmann::ordered_json out = {{"model", command.runtime.model},
+                                      {"threads", report.threads},
+                                      {"device", "cpu"},
+                                      {"machine", machine()},
+                                      {"activations", command.runtime.activations},
+                                      {"probe_gb_per_second", report.probe_gb_per_second},
+                                      {"results", results}};
   print_out(out.dump(2) + "\n");
 }
 
@@ -37,12 +44,15 @@ int bench_command(const CommonOptions& common, const BenchCommand& command) {
     print_json(report, command);
     return 0;
   }
-  std::string text = cat(machine(), "\n", report.threads, " threads, ", command.runtime.activations,
-                         " activations, read bandwidth probe ", fixed(report.probe_gb_per_second, 1), " GB/s\n");
+  std::string text =
+      cat(machine(), "\n", report.threads, " threads, ", command.runtime.activations,
+          " activations, read bandwidth probe ", fixed(report.probe_gb_per_second, 1), " GB/s\n");
   for (const auto& r : report.results) {
-    text += cat(r.test, "  ", fixed(r.tokens_per_second, 1), " +- ", fixed(r.stddev, 1), " tokens/s");
+    text +=
+        cat(r.test, "  ", fixed(r.tokens_per_second, 1), " +- ", fixed(r.stddev, 1), " tokens/s");
     if (r.gb_per_second > 0)
-      text += cat("  ", fixed(r.gb_per_second, 1), " GB/s, ", fixed(100 * r.gb_per_second / report.probe_gb_per_second, 0), " % of the probe");
+      text += cat("  ", fixed(r.gb_per_second, 1), " GB/s, ",
+                  fixed(100 * r.gb_per_second / report.probe_gb_per_second, 0), " % of the probe");
     text += "\n";
   }
   print_out(text);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
+#include <unistd.h>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -42,7 +42,9 @@ bool read_message(bool prompt, std::string& out) {
 class Chat {
  public:
   Chat(const CommonOptions& common, const ChatCommand& command)
-      : command_(command), model_(open_runtime(common, command.runtime)), prompt_(*model_),
+      : command_(command),
+        model_(open_runtime(common, command.runtime)),
+        prompt_(*model_),
         session_(model_, session_options(common, command.runtime)) {
     reset(command.system);
   }
@@ -69,24 +71,32 @@ class Chat {
 
   bool obey(const std::string& text) {
     if (text == "/quit" || text == "/exit") return false;
-    if (text == "/reset") reset(messages_.empty() || messages_[0].role != "system" ? "" : messages_[0].content);
-    else if (text.starts_with("/system ")) reset(text.substr(8));
-    else std::fputs(text == "/help" ? kHelp : "unknown command; /help lists them\n", stderr);
+    if (text == "/reset")
+      reset(messages_.empty() || messages_[0].role != "system" ? "" : messages_[0].content);
+    else if (text.starts_with("/system "))
+      reset(text.substr(8));
+    else
+      std::fputs(text == "/help" ? kHelp : "unknown command; /help lists them\n", stderr);
     return true;
   }
 
   void answer(const std::string& text) {
     messages_.push_back({"user", text});
     interrupted = false;
-    const auto g = session_.generate(prompt_.tokens(messages_), command_.options, [](std::string_view piece) {
-      print_out(piece);
-      std::fflush(stdout);
-      return !interrupted;
-    });
+    const auto g =
+        session_.generate(prompt_.tokens(messages_), command_.options, [](std::string_view piece) {
+          print_out(piece);
+          std::fflush(stdout);
+          return !interrupted;
+        });
     print_out("\n");
     std::fflush(stdout);
     messages_.push_back({"assistant", g.text});
-    log::debug("chat", cat(g.tokens.size(), " tokens, ", fixed(static_cast<double>(g.tokens.size()) / std::max(g.decode_seconds, 1e-9), 1), "/s"));
+    log::debug(
+        "chat",
+        cat(g.tokens.size(), " tokens, ",
+            fixed(static_cast<double>(g.tokens.size()) / std::max(g.decode_seconds, 1e-9), 1),
+            "/s"));
   }
 
   const ChatCommand& command_;

@@ -16,19 +16,24 @@ text::Template parsed(const runtime::Model& model) {
                   [&] { return text::Template::parse(model.tokenizer()->chat_template()); });
 }
 
-/// Stands for a message's text while the template is rendered. Private-use characters: no vocabulary merges over them.
-std::string marker(std::size_t i) { return cat("\xEE\x80\x80", i, "\xEE\x80\x81"); }
+/// Stands for a message's text while the template is rendered. Private-use characters: no
+/// vocabulary merges over them.
+std::string marker(std::size_t i) {
+  return cat("\xEE\x80\x80", i, "\xEE\x80\x81");
+}
 
 }  // namespace
 
-ChatPrompt::ChatPrompt(const runtime::Model& model) : tokenizer_(model.tokenizer()), template_(parsed(model)) {
+ChatPrompt::ChatPrompt(const runtime::Model& model)
+    : tokenizer_(model.tokenizer()), template_(parsed(model)) {
   bos_ = tokenizer_->special_text("bos_token");
   eos_ = tokenizer_->special_text("eos_token");
 }
 
 std::vector<text::Token> ChatPrompt::tokens(const std::vector<text::Message>& messages) const {
-  // The template's own text may hold special tokens, the messages may not: render with markers, then encode the
-  // pieces apart where a message holds special text, and as a whole where it does not.
+  // The template's own text may hold special tokens, the messages may not: render with markers,
+  // then encode the pieces apart where a message holds special text, and as a whole where it does
+  // not.
   const std::string whole = text::render_chat(template_, messages, true, bos_, eos_);
   bool plain = true;
   for (const auto& m : messages) {
@@ -47,7 +52,9 @@ std::vector<text::Token> ChatPrompt::tokens(const std::vector<text::Message>& me
   };
   for (std::size_t i = 0; i < marked.size(); ++i) {
     const std::size_t at = rest.find(marker(i));
-    CUPEL_CHECK(at != std::string::npos, data, "the chat template changes or drops messages, so special text in them can't be kept apart");
+    CUPEL_CHECK(
+        at != std::string::npos, data,
+        "the chat template changes or drops messages, so special text in them can't be kept apart");
     append(std::string_view(rest).substr(0, at), true);
     append(messages[i].content, false);
     rest.erase(0, at + marker(i).size());

@@ -10,7 +10,8 @@
 
 namespace cupel::cli {
 
-/// A model's chat template with its tokens: conversations to prompts. What a user typed never becomes special tokens.
+/// A model's chat template with its tokens: conversations to prompts. What a user typed never
+/// becomes special tokens.
 class ChatPrompt {
  public:
   /// Fault::data when the model has no chat template, or one that Cupel can't render.

@@ -12,8 +12,8 @@ namespace cupel::cli {
 struct GenerateCommand {
   RuntimeOptions runtime;
   std::string prompt;
-  bool special = false;   ///< special-token text in the prompt becomes special tokens
-  bool chat = false;      ///< the prompt is a user's message: the model's chat template is applied
+  bool special = false;  ///< special-token text in the prompt becomes special tokens
+  bool chat = false;     ///< the prompt is a user's message: the model's chat template is applied
   text::GenerateOptions options;
 };
 int generate_command(const CommonOptions& common, const GenerateCommand& command);

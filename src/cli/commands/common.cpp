@@ -19,7 +19,9 @@ namespace cupel::cli {
 namespace fs = std::filesystem;
 
 int guarded(const CommonOptions& common, const std::function<int()>& command) {
-  log::set_level(common.quiet ? log::Level::quiet : common.verbose ? log::Level::verbose : log::Level::normal);
+  log::set_level(common.quiet     ? log::Level::quiet
+                 : common.verbose ? log::Level::verbose
+                                  : log::Level::normal);
   try {
     const int code = command();
     CUPEL_CHECK(std::fflush(stdout) == 0, environment, "writing to standard output failed");
@@ -41,19 +43,23 @@ void print_out(std::string_view text) {
               "writing to standard output failed");
 }
 
-std::shared_ptr<const runtime::Model> open_runtime(const CommonOptions& common, const RuntimeOptions& options) {
-  CUPEL_CHECK(common.device == "auto" || common.device == "cpu", user, "the runtime has no '", common.device,
-              "' kernels in this build; use --device cpu");
+std::shared_ptr<const runtime::Model> open_runtime(const CommonOptions& common,
+                                                   const RuntimeOptions& options) {
+  CUPEL_CHECK(common.device == "auto" || common.device == "cpu", user, "the runtime has no '",
+              common.device, "' kernels in this build; use --device cpu");
   runtime::LoadOptions load;
   load.isa = kernels::isa_from_name(common.isa);
   CUPEL_CHECK(options.activations == "exact" || options.activations == "int8", user,
               "--activations must be exact or int8, not '", options.activations, "'");
-  load.activations = options.activations == "int8" ? runtime::Activations::int8 : runtime::Activations::exact;
+  load.activations =
+      options.activations == "int8" ? runtime::Activations::int8 : runtime::Activations::exact;
   return runtime::Model::open(options.model, load);
 }
 
-runtime::SessionOptions session_options(const CommonOptions& common, const RuntimeOptions& options) {
-  CUPEL_CHECK(options.kv == "f16" || options.kv == "f32", user, "--kv must be f16 or f32, not '", options.kv, "'");
+runtime::SessionOptions session_options(const CommonOptions& common,
+                                        const RuntimeOptions& options) {
+  CUPEL_CHECK(options.kv == "f16" || options.kv == "f32", user, "--kv must be f16 or f32, not '",
+              options.kv, "'");
   runtime::SessionOptions session;
   session.threads = common.threads;
   session.context = options.context;
@@ -67,20 +73,24 @@ std::string toolkit_path() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) return "";
-  for (const fs::path& place : {self.parent_path() / "cupel-toolkit",
-                                self.parent_path().parent_path() / "libexec" / "cupel" / "cupel-toolkit"})
+  for (const fs::path& place :
+       {self.parent_path() / "cupel-toolkit",
+        self.parent_path().parent_path() / "libexec" / "cupel" / "cupel-toolkit"})
     if (access(place.c_str(), X_OK) == 0) return place.string();
   return "";
 }
 
 }  // namespace
 
-bool toolkit_is_there() { return !toolkit_path().empty(); }
+bool toolkit_is_there() {
+  return !toolkit_path().empty();
+}
 
 void exec_toolkit(char** argv) {
   const std::string path = toolkit_path();
   CUPEL_CHECK(!path.empty(), environment, "'", argv[1],
-              "' needs cupel-toolkit, which is not installed beside cupel (it is built when LibTorch is there)");
+              "' needs cupel-toolkit, which is not installed beside cupel (it is built when "
+              "LibTorch is there)");
   argv[0] = const_cast<char*>(path.c_str());
   execv(path.c_str(), argv);
   fail(Fault::environment, "can't start '", path, "'");
@@ -97,8 +107,8 @@ std::vector<text::Token> parse_ids(const std::string& text) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     text::Token id = 0;
     const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, id);
-    CUPEL_CHECK(error == std::errc() && stop == text.data() + end, user, "--ids: '", text.substr(at, end - at),
-                "' is not a token id");
+    CUPEL_CHECK(error == std::errc() && stop == text.data() + end, user, "--ids: '",
+                text.substr(at, end - at), "' is not a token id");
     out.push_back(id);
     at = end + 1;
   }

@@ -20,7 +20,8 @@ struct CommonOptions {
   bool json = false, verbose = false, quiet = false, deterministic = false;
 };
 
-/// Runs a command: an Error becomes "cupel: message" with its trail on standard error, and the fault's exit code.
+/// Runs a command: an Error becomes "cupel: message" with its trail on standard error, and the
+/// fault's exit code.
 int guarded(const CommonOptions& common, const std::function<int()>& command);
 
 /// Text to standard output; a failure (disk full, closed pipe) is an environment error.
@@ -33,10 +34,12 @@ struct RuntimeOptions {
   std::string kv = "f16";             ///< f16 | f32
   int64_t context = 0;
 };
-std::shared_ptr<const runtime::Model> open_runtime(const CommonOptions& common, const RuntimeOptions& options);
+std::shared_ptr<const runtime::Model> open_runtime(const CommonOptions& common,
+                                                   const RuntimeOptions& options);
 runtime::SessionOptions session_options(const CommonOptions& common, const RuntimeOptions& options);
 
-/// Replaces this process by `cupel-toolkit` with the same arguments. Fault::environment when it is not installed.
+/// Replaces this process by `cupel-toolkit` with the same arguments. Fault::environment when it is
+/// not installed.
 [[noreturn]] void exec_toolkit(char** argv);
 bool toolkit_is_there();
 

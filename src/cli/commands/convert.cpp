@@ -28,7 +28,8 @@ ElementType wanted_type(const std::string& dtype, const format::WeightInfo& w) {
   if (dtype == "float32") return ElementType::f32;
   if (dtype == "float16") return ElementType::f16;
   if (dtype == "bfloat16") return ElementType::bf16;
-  CUPEL_CHECK(dtype == "auto", user, "--dtype must be auto, float32, float16 or bfloat16, not '", dtype, "'");
+  CUPEL_CHECK(dtype == "auto", user, "--dtype must be auto, float32, float16 or bfloat16, not '",
+              dtype, "'");
   if (w.stored_as == "f32" || !format::is_matrix(w.id.role)) return ElementType::f32;
   return w.stored_as == "f16" ? ElementType::f16 : ElementType::bf16;
 }
@@ -42,20 +43,25 @@ std::vector<float> read_weight(const format::Checkpoint& checkpoint, const forma
 void to_folder(const format::Checkpoint& checkpoint, const ConvertCommand& command) {
   std::vector<export_::OutputTensor> tensors;
   for (const auto& w : checkpoint.weights())
-    tensors.push_back({w.name, w.shape, wanted_type(command.dtype, w),
-                       [&checkpoint, name = w.name](std::span<float> out) { checkpoint.read(name, out); }});
-  export_::write_hf_folder(command.out, tensors, checkpoint.config_json(), checkpoint.tokenizer_json());
+    tensors.push_back(
+        {w.name, w.shape, wanted_type(command.dtype, w),
+         [&checkpoint, name = w.name](std::span<float> out) { checkpoint.read(name, out); }});
+  export_::write_hf_folder(command.out, tensors, checkpoint.config_json(),
+                           checkpoint.tokenizer_json());
 }
 
 void to_artifact(const format::Checkpoint& checkpoint, const ConvertCommand& command) {
-  CUPEL_CHECK(!format::is_artifact(checkpoint.path()), user, "'", checkpoint.path(), "' is an artifact already");
-  export_::ArtifactContent content{checkpoint.config_json(), checkpoint.tokenizer_json(), R"({"program":"cupel export"})", {}};
+  CUPEL_CHECK(!format::is_artifact(checkpoint.path()), user, "'", checkpoint.path(),
+              "' is an artifact already");
+  export_::ArtifactContent content{
+      checkpoint.config_json(), checkpoint.tokenizer_json(), R"({"program":"cupel export"})", {}};
   for (const auto& w : checkpoint.weights()) {
     const bool matrix = format::is_matrix(w.id.role);
     const auto values = read_weight(checkpoint, w);
     const int64_t rows = matrix ? w.shape.front() : 1;
-    content.weights.push_back({w.name, format::dense_code(matrix ? wanted_type(command.dtype, w) : ElementType::f32, rows,
-                                                          static_cast<int64_t>(values.size()) / rows, values)});
+    content.weights.push_back(
+        {w.name, format::dense_code(matrix ? wanted_type(command.dtype, w) : ElementType::f32, rows,
+                                    static_cast<int64_t>(values.size()) / rows, values)});
   }
   export_::write_artifact(command.out, content);
 }
@@ -65,9 +71,13 @@ void to_artifact(const format::Checkpoint& checkpoint, const ConvertCommand& com
 int convert_command(const CommonOptions&, const ConvertCommand& command) {
   const auto checkpoint = format::Checkpoint::open(command.model);
   for (const std::string& note : checkpoint->notes()) log::info("model", note);
-  if (command.format == "safetensors") to_folder(*checkpoint, command);
-  else if (command.format == "artifact") to_artifact(*checkpoint, command);
-  else fail(Fault::user, "unknown export format '", command.format, "' (known: artifact, safetensors)");
+  if (command.format == "safetensors")
+    to_folder(*checkpoint, command);
+  else if (command.format == "artifact")
+    to_artifact(*checkpoint, command);
+  else
+    fail(Fault::user, "unknown export format '", command.format,
+         "' (known: artifact, safetensors)");
   log::info("export", cat("wrote ", command.out));
   return 0;
 }

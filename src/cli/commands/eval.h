@@ -18,7 +18,7 @@ struct Subject {
   eval::EvalResult facts;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::unique_ptr<text::Scorer> scorer;
-  std::shared_ptr<const runtime::Model> packed;   ///< when the runtime runs it
+  std::shared_ptr<const runtime::Model> packed;  ///< when the runtime runs it
 };
 /// Opens a path with an engine (auto | runtime | torch) that the program has.
 using OpenSubject = std::function<Subject(const std::string& path, const std::string& engine)>;
@@ -26,23 +26,26 @@ using OpenSubject = std::function<Subject(const std::string& path, const std::st
 struct EvalCommand {
   std::vector<std::string> models;
   std::string against;
-  std::vector<std::string> perplexity;   ///< text files
+  std::vector<std::string> perplexity;  ///< text files
   std::string protocol = "gptq";
   int64_t length = 2048, blocks = 0;
-  std::string engine = "auto";           ///< auto | runtime | torch
-  std::string against_engine = "auto";   ///< the same for `against`
-  std::string dtype = "float32";         ///< arithmetic (torch engine)
-  std::string weights_dtype = "stored";  ///< stored | float32 | bfloat16 | float16: rounding of weights after reading
+  std::string engine = "auto";          ///< auto | runtime | torch
+  std::string against_engine = "auto";  ///< the same for `against`
+  std::string dtype = "float32";        ///< arithmetic (torch engine)
+  std::string weights_dtype =
+      "stored";  ///< stored | float32 | bfloat16 | float16: rounding of weights after reading
   std::string activations = "exact", kv = "f32";
   std::string json_file, report_file;
-  bool speed = false;                    ///< measure tokens/s of packed models
+  bool speed = false;  ///< measure tokens/s of packed models
 };
 
-/// `cupel eval` (one model) and `cupel compare` (several; the first is the reference unless --against names one).
+/// `cupel eval` (one model) and `cupel compare` (several; the first is the reference unless
+/// --against names one).
 int eval_command(const CommonOptions& common, const EvalCommand& command, const OpenSubject& open);
 
 /// A subject on the bundled runtime.
-Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path);
+Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& command,
+                             const std::string& path);
 /// Size and name of a model file.
 eval::EvalResult model_facts(const std::string& path, const std::string& engine);
 

@@ -15,14 +15,18 @@ namespace {
 
 std::string reason(text::FinishReason r) {
   switch (r) {
-    case text::FinishReason::stop: return "stop";
-    case text::FinishReason::length: return "length";
-    case text::FinishReason::cancelled: return "cancelled";
+    case text::FinishReason::stop:
+      return "stop";
+    case text::FinishReason::length:
+      return "length";
+    case text::FinishReason::cancelled:
+      return "cancelled";
   }
   return "";
 }
 
-std::vector<text::Token> prompt_tokens(const GenerateCommand& command, const runtime::Model& model) {
+std::vector<text::Token> prompt_tokens(const GenerateCommand& command,
+                                       const runtime::Model& model) {
   CUPEL_CHECK(model.tokenizer(), data, "'", command.runtime.model, "' has no tokenizer");
   const std::string text = text_argument(command.prompt);
   if (command.chat) return ChatPrompt(model).tokens({{"user", text}});
@@ -59,9 +63,11 @@ int generate_command(const CommonOptions& common, const GenerateCommand& command
   }
   print_out("\n");
   const auto rate = [](double n, double s) { return s > 0 ? fixed(n / s, 1) : std::string("-"); };
-  log::debug("generate", cat(g.prompt_tokens, " prompt tokens at ", rate(static_cast<double>(g.prompt_tokens), g.prompt_seconds),
-                             "/s, ", g.tokens.size(), " tokens at ", rate(static_cast<double>(g.tokens.size()), g.decode_seconds),
-                             "/s, ", reason(g.finish)));
+  log::debug("generate", cat(g.prompt_tokens, " prompt tokens at ",
+                             rate(static_cast<double>(g.prompt_tokens), g.prompt_seconds), "/s, ",
+                             g.tokens.size(), " tokens at ",
+                             rate(static_cast<double>(g.tokens.size()), g.decode_seconds), "/s, ",
+                             reason(g.finish)));
   return 0;
 }
 

@@ -16,13 +16,19 @@ int tokenize_command(const CommonOptions& common, const TokenizeCommand& command
   if (!command.ids.empty()) {
     const auto ids = parse_ids(command.ids);
     for (const text::Token id : ids)
-      CUPEL_CHECK(id >= 0 && id < tokenizer->size(), user, "--ids: ", id, " is outside the vocabulary of ", tokenizer->size());
+      CUPEL_CHECK(id >= 0 && id < tokenizer->size(), user, "--ids: ", id,
+                  " is outside the vocabulary of ", tokenizer->size());
     const std::string text = tokenizer->decode(ids, false);
-    print_out(common.json ? ordered_json{{"text", text}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n" : text + "\n");
+    print_out(common.json ? ordered_json{{"text", text}}.dump(
+                                -1, ' ', false, ordered_json::error_handler_t::replace) +
+                                "\n"
+                          : text + "\n");
     return 0;
   }
-  CUPEL_CHECK(command.has_text || !command.file.empty(), user, "tokenize needs TEXT, --file FILE or --ids");
-  const std::string text = command.file.empty() ? text_argument(command.text) : read_text(command.file);
+  CUPEL_CHECK(command.has_text || !command.file.empty(), user,
+              "tokenize needs TEXT, --file FILE or --ids");
+  const std::string text =
+      command.file.empty() ? text_argument(command.text) : read_text(command.file);
   const auto ids = tokenizer->encode(text, {command.special, command.bos});
   if (common.json) {
     print_out(ordered_json{{"tokens", ids}}.dump() + "\n");

@@ -10,22 +10,24 @@
 namespace cupel::cli {
 
 /// A subject on LibTorch (or the runtime, where the command says so).
-Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path,
-                             const std::string& engine);
+Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command,
+                             const std::string& path, const std::string& engine);
 
 struct MethodsCommand {
-  std::string method;     ///< "" lists all
+  std::string method;  ///< "" lists all
   bool markdown = false;
 };
 int methods_command(const CommonOptions& common, const MethodsCommand& command);
 
 struct SynthCommand {
   std::string config, out;
-  std::string layout = "uniform";   ///< a layout as in a recipe: `uniform` or `{uniform: {bits: 3}}`; `dense` too
+  std::string layout =
+      "uniform";  ///< a layout as in a recipe: `uniform` or `{uniform: {bits: 3}}`; `dense` too
   int64_t seed = 0;
-  int64_t blocks = 0;               ///< decoder layers instead of the config's; 0 keeps
+  int64_t blocks = 0;  ///< decoder layers instead of the config's; 0 keeps
 };
-/// A packed artifact (out ends in .cupel) or a Hugging Face folder of the config's shape with random weights.
+/// A packed artifact (out ends in .cupel) or a Hugging Face folder of the config's shape with
+/// random weights.
 int synth_command(const CommonOptions& common, const SynthCommand& command);
 
 struct ConvertCommand {

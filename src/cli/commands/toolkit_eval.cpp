@@ -30,18 +30,22 @@ class OwningScorer final : public text::Scorer {
 
 }  // namespace
 
-Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command, const std::string& path,
-                             const std::string& engine) {
+Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command,
+                             const std::string& path, const std::string& engine) {
   const bool packed = format::is_artifact(path);
-  if (engine == "runtime" || (engine == "auto" && packed)) return open_runtime_subject(common, command, path);
+  if (engine == "runtime" || (engine == "auto" && packed))
+    return open_runtime_subject(common, command, path);
   std::shared_ptr<const format::Checkpoint> checkpoint = format::Checkpoint::open(path);
   core::ModelOptions options;
   options.compute = core::scalar_type(command.dtype);
-  options.weights = command.weights_dtype == "stored" ? at::kFloat : core::scalar_type(command.weights_dtype);
+  options.weights =
+      command.weights_dtype == "stored" ? at::kFloat : core::scalar_type(command.weights_dtype);
   options.device = core::device_from_name(common.device);
   Subject s;
   s.facts = model_facts(path, cat("LibTorch ", command.dtype,
-                                  command.weights_dtype == "stored" ? "" : cat(", weights rounded to ", command.weights_dtype)));
+                                  command.weights_dtype == "stored"
+                                      ? ""
+                                      : cat(", weights rounded to ", command.weights_dtype)));
   s.tokenizer = text::Tokenizer::from_json(checkpoint->tokenizer_json());
   s.scorer = std::make_unique<OwningScorer>(core::Model(checkpoint, options), path);
   return s;

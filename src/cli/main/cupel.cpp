@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
-// The program `cupel`: the runtime's commands here, everything that needs LibTorch in `cupel-toolkit`.
+// The program `cupel`: the runtime's commands here, everything that needs LibTorch in
+// `cupel-toolkit`.
 
 #include <algorithm>
 
@@ -15,11 +16,13 @@ namespace {
 
 void add_sampling(CLI::App& c, text::GenerateOptions& o) {
   c.add_option("--max-tokens", o.max_tokens, "tokens to write at most (-1: what fits)");
-  c.add_option("--temperature", o.sampling.temperature, "0 always takes the best token")->check(CLI::NonNegativeNumber);
+  c.add_option("--temperature", o.sampling.temperature, "0 always takes the best token")
+      ->check(CLI::NonNegativeNumber);
   c.add_option("--top-k", o.sampling.top_k, "0 is off")->check(CLI::NonNegativeNumber);
   c.add_option("--top-p", o.sampling.top_p, "1 is off")->check(CLI::Range(0.0, 1.0));
   c.add_option("--min-p", o.sampling.min_p, "0 is off")->check(CLI::Range(0.0, 1.0));
-  c.add_option("--repeat-penalty", o.sampling.repeat_penalty, "1 is off")->check(CLI::PositiveNumber);
+  c.add_option("--repeat-penalty", o.sampling.repeat_penalty, "1 is off")
+      ->check(CLI::PositiveNumber);
   c.add_option("--seed", o.sampling.seed, "seed of the draws");
   c.add_option("--stop", o.stop, "stop before this text (repeatable)");
   c.footer("Order of the sampler: penalties, top-k, top-p, min-p, temperature, draw.");
@@ -52,18 +55,21 @@ bool belongs_to_toolkit(int argc, char** argv) {
   };
   if (option("--engine") == "torch" || option("--against-engine") == "torch") return true;
   if (option("--engine") == "runtime") return false;
-  const bool artifact = std::any_of(args.begin(), args.end(), [](const std::string& a) { return a.ends_with(".cupel"); });
+  const bool artifact = std::any_of(args.begin(), args.end(),
+                                    [](const std::string& a) { return a.ends_with(".cupel"); });
   return !artifact || !option("--against").empty();
 }
 
 Subject open_here(const CommonOptions& common, const EvalCommand& command, const std::string& path,
                   const std::string& engine) {
-  CUPEL_CHECK(engine != "torch", environment, "--engine torch needs cupel-toolkit, which is not installed beside cupel");
+  CUPEL_CHECK(engine != "torch", environment,
+              "--engine torch needs cupel-toolkit, which is not installed beside cupel");
   return open_runtime_subject(common, command, path);
 }
 
 struct Program {
-  CLI::App app{"Cupel refines language models: smaller, faster, and proves what was kept.", "cupel"};
+  CLI::App app{"Cupel refines language models: smaller, faster, and proves what was kept.",
+               "cupel"};
   CommonOptions common;
   GenerateCommand generate;
   ChatCommand chat;
@@ -90,10 +96,12 @@ struct Program {
   }
 
   void add_models() {
-    CLI::App* g = command("generate", "continue a prompt", [this] { return generate_command(common, generate); });
+    CLI::App* g = command("generate", "continue a prompt",
+                          [this] { return generate_command(common, generate); });
     add_runtime(*g, generate.runtime);
     g->add_option("--prompt", generate.prompt, "text, @FILE, or - for standard input")->required();
-    g->add_flag("--special", generate.special, "special-token text in the prompt becomes special tokens");
+    g->add_flag("--special", generate.special,
+                "special-token text in the prompt becomes special tokens");
     g->add_flag("--chat", generate.chat, "the prompt is a user's message: apply the chat template");
     add_sampling(*g, generate.options);
     add_common(*g, common);
@@ -104,7 +112,8 @@ struct Program {
     add_sampling(*c, chat.options);
     add_common(*c, common);
 
-    CLI::App* b = command("bench", "prompt and generation speed", [this] { return bench_command(common, bench); });
+    CLI::App* b = command("bench", "prompt and generation speed",
+                          [this] { return bench_command(common, bench); });
     add_runtime(*b, bench.runtime);
     b->add_option("-p", bench.prompt, "prompt tokens (0: no prompt test)");
     b->add_option("-n", bench.generate, "generated tokens (0: no generation test)");
@@ -112,7 +121,8 @@ struct Program {
     b->add_option("-r", bench.repeats, "repeats")->check(CLI::Range(1, 1000));
     add_common(*b, common);
 
-    CLI::App* l = command("logits", "raw logits of each position", [this] { return logits_command(common, logits); });
+    CLI::App* l = command("logits", "raw logits of each position",
+                          [this] { return logits_command(common, logits); });
     logits.runtime.kv = "f32";
     add_runtime(*l, logits.runtime);
     l->add_option("--ids", logits.ids, "token ids: 1,2,3")->required();
@@ -130,12 +140,16 @@ struct Program {
   }
 
   void add_files() {
-    CLI::App* i = command("inspect", "tensors, layouts and bits of a model or file", [this] { return inspect_command(common, inspect); });
-    i->add_option("MODEL", inspect.model, "a model, or a bare .safetensors or .gguf file")->required();
-    i->add_flag("--verify", inspect.verify, "check all checksums, and the index against the HDF5 view");
+    CLI::App* i = command("inspect", "tensors, layouts and bits of a model or file",
+                          [this] { return inspect_command(common, inspect); });
+    i->add_option("MODEL", inspect.model, "a model, or a bare .safetensors or .gguf file")
+        ->required();
+    i->add_flag("--verify", inspect.verify,
+                "check all checksums, and the index against the HDF5 view");
     add_common(*i, common);
 
-    CLI::App* t = command("tokenize", "text to token ids and back", [this] { return tokenize_command(common, tokenize); });
+    CLI::App* t = command("tokenize", "text to token ids and back",
+                          [this] { return tokenize_command(common, tokenize); });
     t->add_option("MODEL", tokenize.model, "a model or a tokenizer file")->required();
     CLI::Option* text = t->add_option("TEXT", tokenize.text, "the text, @FILE, or -");
     t->add_option("--file", tokenize.file, "the bytes of this file are the text");
@@ -145,7 +159,8 @@ struct Program {
     t->parse_complete_callback([this, text] { tokenize.has_text = text->count() > 0; });
     add_common(*t, common);
 
-    CLI::App* r = command("render", "a chat template rendered", [this] { return render_command(common, render); });
+    CLI::App* r = command("render", "a chat template rendered",
+                          [this] { return render_command(common, render); });
     r->add_option("TEMPLATE", render.source, "a model or a template file (.jinja)")->required();
     r->add_option("--context", render.context, "JSON file with the variables")->required();
     add_common(*r, common);
@@ -155,7 +170,8 @@ struct Program {
 int verified(const Program& program, char** argv) {
   const int code = guarded(program.common, program.action);
   if (code == 0 && program.inspect.verify && toolkit_is_there()) {
-    char* args[] = {argv[0], const_cast<char*>("verify"), const_cast<char*>(program.inspect.model.c_str()), nullptr};
+    char* args[] = {argv[0], const_cast<char*>("verify"),
+                    const_cast<char*>(program.inspect.model.c_str()), nullptr};
     return guarded(program.common, [&]() -> int { exec_toolkit(args); });
   }
   return code;

@@ -12,36 +12,46 @@ namespace cupel::cli {
 
 /// Options that every command takes.
 inline void add_common(CLI::App& command, CommonOptions& common) {
-  command.add_option("--threads", common.threads, "threads (0: as many as this process may use)")->check(CLI::Range(0, 4096));
+  command.add_option("--threads", common.threads, "threads (0: as many as this process may use)")
+      ->check(CLI::Range(0, 4096));
   command.add_option("--device", common.device, "auto, cpu, cuda or cuda:N");
   command.add_option("--isa", common.isa, "CPU kernels: auto, scalar, avx2 or avx512");
-  command.add_flag("--deterministic", common.deterministic, "equal results run after run, at some cost on a GPU");
+  command.add_flag("--deterministic", common.deterministic,
+                   "equal results run after run, at some cost on a GPU");
   command.add_flag("--json", common.json, "one JSON object on standard output");
   command.add_flag("-v,--verbose", common.verbose, "more messages");
   command.add_flag("-q,--quiet", common.quiet, "errors only");
 }
 
 inline void add_runtime(CLI::App& command, RuntimeOptions& options) {
-  command.add_option("MODEL", options.model, "a .cupel file, a .gguf file or a Hugging Face folder")->required();
-  command.add_option("--activations", options.activations, "exact (two int8 passes) or int8 (faster prompts)");
+  command
+      .add_option("MODEL", options.model, "a .cupel file, a .gguf file or a Hugging Face folder")
+      ->required();
+  command.add_option("--activations", options.activations,
+                     "exact (two int8 passes) or int8 (faster prompts)");
   command.add_option("--kv", options.kv, "type of the KV cache: f16 or f32");
-  command.add_option("--context", options.context, "positions of the KV cache (0: the model's, at most 4096)");
+  command.add_option("--context", options.context,
+                     "positions of the KV cache (0: the model's, at most 4096)");
 }
 
 /// `--json` takes a file here; without one (`--json -`) the object goes to standard output.
 inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, bool several) {
-  auto* models = command.add_option("MODEL", e.models, "models: .cupel, .gguf or a Hugging Face folder")->required();
+  auto* models =
+      command.add_option("MODEL", e.models, "models: .cupel, .gguf or a Hugging Face folder")
+          ->required();
   if (!several) models->expected(1);
   command.add_option("--perplexity", e.perplexity, "a text file to score (repeatable)");
   command.add_option("--protocol", e.protocol, "gptq, llamacpp or words");
   command.add_option("--length", e.length, "tokens a block")->check(CLI::Range(2, 1 << 20));
   command.add_option("--blocks", e.blocks, "first blocks only (0: all)");
   command.add_option("--against", e.against, "the model to measure divergence from");
-  command.add_option("--engine", e.engine, "auto, runtime or torch")->check(CLI::IsMember({"auto", "runtime", "torch"}));
+  command.add_option("--engine", e.engine, "auto, runtime or torch")
+      ->check(CLI::IsMember({"auto", "runtime", "torch"}));
   command.add_option("--against-engine", e.against_engine, "auto, runtime or torch, for --against")
       ->check(CLI::IsMember({"auto", "runtime", "torch"}));
   command.add_option("--dtype", e.dtype, "arithmetic of the torch engine");
-  command.add_option("--weights-dtype", e.weights_dtype, "round weights after reading: stored, float32, bfloat16, float16");
+  command.add_option("--weights-dtype", e.weights_dtype,
+                     "round weights after reading: stored, float32, bfloat16, float16");
   command.add_option("--activations", e.activations, "runtime engine: exact or int8");
   command.add_option("--kv", e.kv, "runtime engine: f32 or f16");
   command.add_option("--json", e.json_file, "write the result here ('-': standard output)");
@@ -50,12 +60,14 @@ inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, b
   command.add_option("--threads", common.threads, "threads (0: as many as this process may use)");
   command.add_option("--device", common.device, "auto, cpu, cuda or cuda:N");
   command.add_option("--isa", common.isa, "CPU kernels: auto, scalar, avx2 or avx512");
-  command.add_flag("--deterministic", common.deterministic, "equal results run after run, at some cost on a GPU");
+  command.add_flag("--deterministic", common.deterministic,
+                   "equal results run after run, at some cost on a GPU");
   command.add_flag("-v,--verbose", common.verbose, "more messages");
   command.add_flag("-q,--quiet", common.quiet, "errors only");
 }
 
-/// Parses; help and mistakes are printed as CLI11 does, a mistake exits with 2. Returns -1 to go on.
+/// Parses; help and mistakes are printed as CLI11 does, a mistake exits with 2. Returns -1 to go
+/// on.
 inline int parse(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);

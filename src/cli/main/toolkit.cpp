@@ -56,7 +56,8 @@ struct Program {
   void apply_settings() {
     for (const std::string& s : settings) {
       const std::size_t equals = s.find('=');
-      CUPEL_CHECK(equals != std::string::npos && equals > 0, user, "--set needs a.b.c=VALUE, not '", s, "'");
+      CUPEL_CHECK(equals != std::string::npos && equals > 0, user, "--set needs a.b.c=VALUE, not '",
+                  s, "'");
       run.settings.emplace_back(s.substr(0, equals), s.substr(equals + 1));
     }
     run.device = common.device;
@@ -66,7 +67,8 @@ struct Program {
 
   void add_recipe_options(CLI::App& c) {
     c.add_option("RECIPE", run.recipe, "recipe file (YAML)")->required();
-    c.add_option("--model", run.model, "checkpoint to start from, instead of the recipe's model.path");
+    c.add_option("--model", run.model,
+                 "checkpoint to start from, instead of the recipe's model.path");
     c.add_option("--set", settings, "change a value of the recipe: a.b.c=VALUE (repeatable)");
     add_common(c, common);
   }
@@ -87,7 +89,8 @@ struct Program {
     });
     add_recipe_options(*c);
 
-    CLI::App* m = command("methods", "list methods, layouts and formats, or the parameters of one", [this] { return methods_command(common, methods); });
+    CLI::App* m = command("methods", "list methods, layouts and formats, or the parameters of one",
+                          [this] { return methods_command(common, methods); });
     m->add_option("METHOD", methods.method, "kind.method");
     m->add_flag("--markdown", methods.markdown, "everything, as the page docs/methods.md");
     add_common(*m, common);
@@ -102,18 +105,25 @@ struct Program {
   }
 
   void add_measures() {
-    add_eval(*command("eval", "perplexity, and divergence from another model", [this] { return run_eval(); }), common, eval, false);
-    CLI::App* c = command("compare", "one table for several models; the first is the reference", [this] { return run_eval(); });
+    add_eval(*command("eval", "perplexity, and divergence from another model",
+                      [this] { return run_eval(); }),
+             common, eval, false);
+    CLI::App* c = command("compare", "one table for several models; the first is the reference",
+                          [this] { return run_eval(); });
     add_eval(*c, common, eval, true);
   }
 
   void add_files() {
-    CLI::App* s = command("synth", "a model of a given shape with random weights", [this] { return synth_command(common, synth); });
+    CLI::App* s = command("synth", "a model of a given shape with random weights",
+                          [this] { return synth_command(common, synth); });
     s->add_option("CONFIG", synth.config, "a Hugging Face config.json")->required();
-    s->add_option("--out", synth.out, "NAME.cupel for a packed artifact, else a folder")->required();
-    s->add_option("--layout", synth.layout, "layout of the matrices, as in a recipe: '{uniform: {bits: 4, group: 64}}'");
+    s->add_option("--out", synth.out, "NAME.cupel for a packed artifact, else a folder")
+        ->required();
+    s->add_option("--layout", synth.layout,
+                  "layout of the matrices, as in a recipe: '{uniform: {bits: 4, group: 64}}'");
     s->add_option("--seed", synth.seed, "seed of the weights")->check(CLI::NonNegativeNumber);
-    s->add_option("--blocks", synth.blocks, "decoder layers, instead of the config's")->check(CLI::NonNegativeNumber);
+    s->add_option("--blocks", synth.blocks, "decoder layers, instead of the config's")
+        ->check(CLI::NonNegativeNumber);
     add_common(*s, common);
 
     CLI::App* i = command("import", "a GGUF file to a Hugging Face folder", [this] {
@@ -121,7 +131,8 @@ struct Program {
       return convert_command(common, convert);
     });
     i->add_option("FILE", convert.model, "the file")->required();
-    CLI::App* e = command("export", "a model to another format", [this] { return convert_command(common, convert); });
+    CLI::App* e = command("export", "a model to another format",
+                          [this] { return convert_command(common, convert); });
     e->add_option("MODEL", convert.model, "a model")->required();
     e->add_option("--format", convert.format, "artifact or safetensors")->required();
     for (CLI::App* c : {i, e}) {
@@ -130,7 +141,8 @@ struct Program {
       add_common(*c, common);
     }
 
-    CLI::App* v = command("verify", "the HDF5 half of inspect --verify", [this] { return verify_command(common, verify); });
+    CLI::App* v = command("verify", "the HDF5 half of inspect --verify",
+                          [this] { return verify_command(common, verify); });
     v->add_option("FILE", verify, "an artifact")->required();
     v->group("");
   }

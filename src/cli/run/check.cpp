@@ -42,14 +42,17 @@ double layer_parameters(const format::ModelConfig& c) {
   return n;
 }
 
-/// Two cores do about 100 GFLOP/s in float32; one forward pass costs 2 operations a weight and token.
+/// Two cores do about 100 GFLOP/s in float32; one forward pass costs 2 operations a weight and
+/// token.
 constexpr double kOperationsPerSecond = 1e11;
 
 class Planner {
  public:
   explicit Planner(const Recipe& recipe) : recipe_(recipe) {
-    if (recipe.model.scratch()) plan_.config = scratch_config(recipe.model.from.as<ScratchParams>());
-    else plan_.config = format::Checkpoint::open(expand_path(recipe.model.path))->config();
+    if (recipe.model.scratch())
+      plan_.config = scratch_config(recipe.model.from.as<ScratchParams>());
+    else
+      plan_.config = format::Checkpoint::open(expand_path(recipe.model.path))->config();
   }
 
   Plan run() {
@@ -65,26 +68,33 @@ class Planner {
   }
 
   void step(const RecipeEntry& entry) {
-    const std::string kind = entry.key.substr(0, entry.key.find('.')), method = entry.key.substr(kind.size() + 1);
-    const double layers = static_cast<double>(plan_.config.layers), per_layer = layer_parameters(plan_.config);
+    const std::string kind = entry.key.substr(0, entry.key.find('.')),
+                      method = entry.key.substr(kind.size() + 1);
+    const double layers = static_cast<double>(plan_.config.layers),
+                 per_layer = layer_parameters(plan_.config);
     const double forward = 2 * per_layer * layers * calibration_tokens() / kOperationsPerSecond;
     if (kind == "quant") {
       const auto params = std::dynamic_pointer_cast<const core::QuantizerParams>(entry.params);
-      std::shared_ptr<const core::Quantizer> quantizer = catalog().quant.at(method).make(entry.params);
+      std::shared_ptr<const core::Quantizer> quantizer =
+          catalog().quant.at(method).make(entry.params);
       quants_.push_back({entry.key, quantizer, params});
       add(entry.key, cat(params->layers, " as ", quantizer->layout()->description()),
           quantizer->needs().any() ? 3 * forward : per_layer * layers / 5e7);
     } else if (kind == "prune") {
-      const int64_t gone = catalog().prune.at(method).make(entry.params)->layers_removed(plan_.config);
+      const int64_t gone =
+          catalog().prune.at(method).make(entry.params)->layers_removed(plan_.config);
       if (gone >= plan_.config.layers)
-        plan_.problems.push_back(cat(entry.key, " would remove ", gone, " of ", plan_.config.layers, " layers"));
-      if (!quants_.empty()) plan_.problems.push_back(cat(entry.key, " must come before the quant steps"));
+        plan_.problems.push_back(
+            cat(entry.key, " would remove ", gone, " of ", plan_.config.layers, " layers"));
+      if (!quants_.empty())
+        plan_.problems.push_back(cat(entry.key, " must come before the quant steps"));
       add(entry.key, cat("removes ", gone, " of ", plan_.config.layers, " layers"), 2 * forward);
       plan_.config.layers -= gone;
     } else {
       const auto& registry = kind == "train" ? catalog().train : catalog().distill;
       const int64_t steps = registry.at(method).make(entry.params)->steps();
-      add(entry.key, cat(steps, " steps"), static_cast<double>(steps) * 6 * per_layer * layers * 2048 / kOperationsPerSecond);
+      add(entry.key, cat(steps, " steps"),
+          static_cast<double>(steps) * 6 * per_layer * layers * 2048 / kOperationsPerSecond);
     }
   }
 
@@ -103,8 +113,12 @@ class Planner {
       const std::string name = canonical_name(plan_.config.architecture(), id);
       const core::QuantStep* step = core::step_for(quants_, plan_.config, name);
       parameters += static_cast<double>(rows * cols);
-      if (step) plan_.artifact_bytes += static_cast<double>(step->quantizer->layout()->bits(rows, cols)) / 8;
-      else plan_.artifact_bytes += static_cast<double>(rows * cols) * (format::is_matrix(id.role) ? dense_bits : 32) / 8;
+      if (step)
+        plan_.artifact_bytes +=
+            static_cast<double>(step->quantizer->layout()->bits(rows, cols)) / 8;
+      else
+        plan_.artifact_bytes +=
+            static_cast<double>(rows * cols) * (format::is_matrix(id.role) ? dense_bits : 32) / 8;
     }
     const double hidden = calibration_tokens() * static_cast<double>(plan_.config.hidden) * 4;
     plan_.peak_bytes = 2 * 4 * parameters + hidden + 300e6;
@@ -117,17 +131,20 @@ class Planner {
 
 void print(const Plan& plan) {
   eval::Table table{{"step", "what", "about"}, {}};
-  for (const PlannedStep& s : plan.steps) table.rows.push_back({s.key, s.what, cat(fixed(s.seconds, 0), " s")});
+  for (const PlannedStep& s : plan.steps)
+    table.rows.push_back({s.key, s.what, cat(fixed(s.seconds, 0), " s")});
   std::string text = table.text();
-  text += cat("artifact about ", human_bytes(plan.artifact_bytes), ", peak memory about ", human_bytes(plan.peak_bytes),
-              ", time about ", fixed(plan.seconds, 0), " s on two cores (evaluation not counted)\n");
+  text += cat("artifact about ", human_bytes(plan.artifact_bytes), ", peak memory about ",
+              human_bytes(plan.peak_bytes), ", time about ", fixed(plan.seconds, 0),
+              " s on two cores (evaluation not counted)\n");
   for (const std::string& p : plan.problems) text += cat("problem: ", p, "\n");
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 void print_json(const Plan& plan) {
   ordered_json steps = ordered_json::array();
-  for (const PlannedStep& s : plan.steps) steps.push_back({{"key", s.key}, {"what", s.what}, {"seconds", s.seconds}});
+  for (const PlannedStep& s : plan.steps)
+    steps.push_back({{"key", s.key}, {"what", s.what}, {"seconds", s.seconds}});
   const ordered_json out = {{"steps", steps},
                             {"artifact_bytes", plan.artifact_bytes},
                             {"peak_bytes", plan.peak_bytes},

@@ -6,7 +6,8 @@
 
 namespace cupel::cli {
 
-/// `cupel check`: reads the recipe, opens no weights, prints the plan: steps, sizes, peak memory, estimated time.
+/// `cupel check`: reads the recipe, opens no weights, prints the plan: steps, sizes, peak memory,
+/// estimated time.
 int check_recipe(const RunOptions& options, bool json);
 
 }  // namespace cupel::cli

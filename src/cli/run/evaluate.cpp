@@ -33,7 +33,8 @@ EvalResult describe_original(const RunState& state) {
   EvalResult r;
   r.model = "original";
   r.engine = cat("LibTorch ", state.recipe.model.compute);
-  const ModelSize size = state.source ? size_of(*state.source) : dense_size(state.original->config(), 32);
+  const ModelSize size =
+      state.source ? size_of(*state.source) : dense_size(state.original->config(), 32);
   r.bytes = size.file_bytes;
   r.parameters = size.parameters;
   r.bits_per_weight = size.bits_per_weight();
@@ -44,7 +45,8 @@ EvalResult describe_result(const RunState& state, const runtime::Model* packed) 
   EvalResult r;
   r.model = packed ? std::filesystem::path(state.artifact).filename().string() : "result";
   r.engine = packed ? "runtime, exact activations" : cat("LibTorch ", state.recipe.model.compute);
-  const ModelSize size = packed ? size_of(*format::Checkpoint::open(state.artifact)) : dense_size(state.model->config(), 32);
+  const ModelSize size = packed ? size_of(*format::Checkpoint::open(state.artifact))
+                                : dense_size(state.model->config(), 32);
   r.bytes = size.file_bytes;
   r.parameters = size.parameters;
   r.bits_per_weight = size.bits_per_weight();
@@ -57,17 +59,19 @@ void measure(RunState& state, text::Scorer& before, text::Scorer& after) {
   for (const auto& data : state.recipe.evaluate.perplexity) {
     const std::string path = find_data_file(data.file, state.recipe_folder);
     log::Progress progress("evaluate", 1, "blocks");
-    auto measures = eval::measure_text({&before, &after}, against ? &before : nullptr, *state.tokenizer, read_text(path),
-                                       data.file, {eval::Protocol::gptq, data.length, data.samples},
-                                       [&](int64_t done, int64_t all) {
-                                         progress.update(static_cast<double>(done) / static_cast<double>(all));
-                                       });
+    auto measures = eval::measure_text(
+        {&before, &after}, against ? &before : nullptr, *state.tokenizer, read_text(path),
+        data.file, {eval::Protocol::gptq, data.length, data.samples},
+        [&](int64_t done, int64_t all) {
+          progress.update(static_cast<double>(done) / static_cast<double>(all));
+        });
     state.report.before->texts.push_back(std::move(measures[0]));
     state.report.after->texts.push_back(std::move(measures[1]));
   }
 }
 
-void measure_speed(const RunState& state, std::shared_ptr<const runtime::Model> model, EvalResult& result) {
+void measure_speed(const RunState& state, std::shared_ptr<const runtime::Model> model,
+                   EvalResult& result) {
   runtime::BenchOptions options;
   options.prompt = 128;
   options.generate = 32;
@@ -76,17 +80,20 @@ void measure_speed(const RunState& state, std::shared_ptr<const runtime::Model> 
   options.session.kv = runtime::KvType::f16;
   const auto report = runtime::bench(std::move(model), options);
   for (const auto& r : report.results)
-    (r.test.starts_with("pp") ? result.prompt_tokens_per_second : result.decode_tokens_per_second) = r.tokens_per_second;
+    (r.test.starts_with("pp") ? result.prompt_tokens_per_second : result.decode_tokens_per_second) =
+        r.tokens_per_second;
 }
 
-std::string continuation(const RunState& state, text::Generator& generator, const std::string& prompt) {
+std::string continuation(const RunState& state, text::Generator& generator,
+                         const std::string& prompt) {
   text::GenerateOptions options;
   options.max_tokens = state.recipe.evaluate.prompt_tokens;
   options.sampling.temperature = 0;
   return generator.generate(state.tokenizer->encode(prompt), options, {}).text;
 }
 
-/// The original as the runtime sees it, for speed and samples: a checkpoint is converted to float32 in memory.
+/// The original as the runtime sees it, for speed and samples: a checkpoint is converted to float32
+/// in memory.
 std::shared_ptr<const runtime::Model> plain_model(const RunState& state) {
   const bool same = state.source && state.recipe.model.from.name == "file";
   return same ? runtime::Model::open(state.source->path(), {}) : nullptr;
@@ -98,7 +105,8 @@ void samples_and_speed(RunState& state, const std::shared_ptr<const runtime::Mod
   if (plain && packed && !state.recipe.evaluate.prompts.empty()) {
     runtime::Session before(plain, session_options(state)), after(packed, session_options(state));
     for (const std::string& prompt : state.recipe.evaluate.prompts)
-      state.report.samples.push_back({prompt, continuation(state, before, prompt), continuation(state, after, prompt)});
+      state.report.samples.push_back(
+          {prompt, continuation(state, before, prompt), continuation(state, after, prompt)});
   }
   if (!state.recipe.evaluate.speed) return;
   if (plain) measure_speed(state, plain, *state.report.before);
@@ -114,8 +122,10 @@ void run_evaluation(RunState& state) {
   state.report.after = describe_result(state, packed.get());
   const auto before = core::make_scorer(*state.original, "original");
   std::unique_ptr<text::Scorer> after;
-  if (packed) after = std::make_unique<runtime::Session>(packed, session_options(state));
-  else after = core::make_scorer(*state.model, "result");
+  if (packed)
+    after = std::make_unique<runtime::Session>(packed, session_options(state));
+  else
+    after = core::make_scorer(*state.model, "result");
   in_frame("evaluating", [&] {
     measure(state, *before, *after);
     samples_and_speed(state, packed);

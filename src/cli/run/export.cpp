@@ -29,18 +29,21 @@ ElementType dense_type(const std::string& name, const RunState& state) {
   return ElementType::f32;
 }
 
-/// What the artifact says of its own making: no dates, paths or durations, so that equal runs give equal bytes.
+/// What the artifact says of its own making: no dates, paths or durations, so that equal runs give
+/// equal bytes.
 std::string manifest(const RunState& state) {
-  const nlohmann::ordered_json json = {{"program", "cupel " + version()},
-                                       {"model_key", state.key},
-                                       {"source", state.source ? state.source->fingerprint() : "scratch"},
-                                       {"seed", state.recipe.seed},
-                                       {"recipe_sha256", Sha256().add(state.recipe.to_yaml()).hex()}};
+  const nlohmann::ordered_json json = {
+      {"program", "cupel " + version()},
+      {"model_key", state.key},
+      {"source", state.source ? state.source->fingerprint() : "scratch"},
+      {"seed", state.recipe.seed},
+      {"recipe_sha256", Sha256().add(state.recipe.to_yaml()).hex()}};
   return json.dump();
 }
 
 std::string config_json(const RunState& state) {
-  return format::config_to_json(state.model->config(), state.source ? state.source->config_json() : "");
+  return format::config_to_json(state.model->config(),
+                                state.source ? state.source->config_json() : "");
 }
 
 void export_artifact(RunState& state, const ArtifactExport& params) {
@@ -54,8 +57,9 @@ void export_artifact(RunState& state, const ArtifactExport& params) {
     const at::Tensor host = core::host_float(value);
     const bool matrix = format::is_matrix(format::id_of_canonical(arch, name)->role);
     const int64_t rows = matrix ? host.size(0) : 1;
-    content.weights.push_back({name, format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
-                                                        host.numel() / rows, core::floats(host))});
+    content.weights.push_back(
+        {name, format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
+                                  host.numel() / rows, core::floats(host))});
   }
   state.artifact = state.path(params.path);
   make_folder(fs::path(state.artifact).parent_path().string());
@@ -67,7 +71,8 @@ void export_safetensors(RunState& state, const SafetensorsExport& params) {
   std::vector<export_::OutputTensor> tensors;
   for (const auto& [name, value] : state.model->named_weights()) {
     const at::Tensor weight = value;
-    tensors.push_back({name, weight.sizes().vec(), dense_type(params.dtype, state), [weight](std::span<float> out) {
+    tensors.push_back({name, weight.sizes().vec(), dense_type(params.dtype, state),
+                       [weight](std::span<float> out) {
                          const at::Tensor host = core::host_float(weight);
                          const auto values = core::floats(host);
                          std::copy(values.begin(), values.end(), out.begin());
@@ -84,8 +89,10 @@ void run_exports(RunState& state) {
   for (const RecipeEntry& entry : state.recipe.exports) {
     log::info("export", entry.key);
     in_frame("exporting " + entry.key, [&] {
-      if (const auto* p = dynamic_cast<const ArtifactExport*>(entry.params.get())) export_artifact(state, *p);
-      else if (const auto* q = dynamic_cast<const SafetensorsExport*>(entry.params.get())) export_safetensors(state, *q);
+      if (const auto* p = dynamic_cast<const ArtifactExport*>(entry.params.get()))
+        export_artifact(state, *p);
+      else if (const auto* q = dynamic_cast<const SafetensorsExport*>(entry.params.get()))
+        export_safetensors(state, *q);
     });
   }
 }

@@ -30,9 +30,11 @@ void open_checkpoint(RunState& state, const core::ModelOptions& options) {
   state.source = format::Checkpoint::open(path);
   for (const std::string& note : state.source->notes()) log::info("model", note);
   state.tokenizer_json = state.source->tokenizer_json();
-  CUPEL_CHECK(!state.tokenizer_json.empty(), data, "'", path, "' has no tokenizer; a recipe needs one to read text");
+  CUPEL_CHECK(!state.tokenizer_json.empty(), data, "'", path,
+              "' has no tokenizer; a recipe needs one to read text");
   state.model = core::Model(state.source, options);
-  state.key = key_of({"model 1", state.source->fingerprint(), state.recipe.model.dtype, state.recipe.model.compute});
+  state.key = key_of({"model 1", state.source->fingerprint(), state.recipe.model.dtype,
+                      state.recipe.model.compute});
   state.report.title = fs::path(path).lexically_normal().filename().string();
 }
 
@@ -47,10 +49,13 @@ std::string expand_path(const std::string& path) {
   }
   for (std::size_t at = out.find('$'); at != std::string::npos; at = out.find('$', at)) {
     std::size_t end = at + 1;
-    while (end < out.size() && (std::isalnum(static_cast<unsigned char>(out[end])) || out[end] == '_')) ++end;
+    while (end < out.size() &&
+           (std::isalnum(static_cast<unsigned char>(out[end])) || out[end] == '_'))
+      ++end;
     const std::string name = out.substr(at + 1, end - at - 1);
     const char* value = std::getenv(name.c_str());
-    CUPEL_CHECK(value, user, "'", path, "' names the environment variable ", name, ", which is not set");
+    CUPEL_CHECK(value, user, "'", path, "' names the environment variable ", name,
+                ", which is not set");
     out.replace(at, end - at, value);
   }
   return out;
@@ -91,7 +96,8 @@ std::string find_data_file(const std::string& name, const std::string& recipe_fo
 }
 
 void check_files(const Recipe& recipe, const std::string& recipe_folder) {
-  if (!recipe.data.calibration.file.empty()) find_data_file(recipe.data.calibration.file, recipe_folder);
+  if (!recipe.data.calibration.file.empty())
+    find_data_file(recipe.data.calibration.file, recipe_folder);
   if (!recipe.data.train.empty()) find_data_file(recipe.data.train, recipe_folder);
   for (const auto& text : recipe.evaluate.perplexity) find_data_file(text.file, recipe_folder);
 }

@@ -24,22 +24,27 @@ std::vector<eval::MatrixRow> matrix_rows(RunState& state) {
     const core::QuantizedMatrix& m = found->second;
     const auto& code = m.result.code;
     const auto id = *format::id_of_canonical(arch, name);
-    rows.push_back({name, id.layer, std::string(format::role_name(id.role)), m.method, code.layout->description(),
-                    static_cast<double>(code.layout->bits(code.rows, code.cols)) / static_cast<double>(code.rows * code.cols),
+    rows.push_back({name, id.layer, std::string(format::role_name(id.role)), m.method,
+                    code.layout->description(),
+                    static_cast<double>(code.layout->bits(code.rows, code.cols)) /
+                        static_cast<double>(code.rows * code.cols),
                     m.relative_error, m.result.fallback, m.result.note});
   }
   return rows;
 }
 
-/// Loss curves from the events file: it covers a run and all its resumptions; a step that was done twice counts once.
+/// Loss curves from the events file: it covers a run and all its resumptions; a step that was done
+/// twice counts once.
 std::vector<eval::Curve> curves_from_events(const std::string& path) {
   std::vector<std::pair<std::string, std::map<int64_t, double>>> found;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const auto event = nlohmann::json::parse(line, nullptr, false);
-    if (!event.is_object() || event.value("event", "") != "train" || !event.contains("key")) continue;
+    if (!event.is_object() || event.value("kind", "") != "train" || !event.contains("key"))
+      continue;
     const std::string key = event["key"];
-    auto at = std::find_if(found.begin(), found.end(), [&](const auto& f) { return f.first == key; });
+    auto at =
+        std::find_if(found.begin(), found.end(), [&](const auto& f) { return f.first == key; });
     if (at == found.end()) at = found.insert(found.end(), {key, {}});
     at->second[event.value("step", int64_t{0})] = event.value("loss", 0.0);
   }
@@ -59,20 +64,23 @@ std::string verdict(const eval::RunReport& report) {
   if (!report.before || !report.after) return "";
   const auto& b = *report.before;
   const auto& a = *report.after;
-  std::string out = cat(human_bytes(static_cast<double>(b.bytes)), " became ", human_bytes(static_cast<double>(a.bytes)), " (",
+  std::string out = cat(human_bytes(static_cast<double>(b.bytes)), " became ",
+                        human_bytes(static_cast<double>(a.bytes)), " (",
                         fixed(a.bits_per_weight, 2), " bits a weight, everything counted)");
   if (!a.texts.empty()) {
     const auto &pa = a.texts[0].perplexity, &pb = b.texts[0].perplexity;
     out += cat("; perplexity ", fixed(pb.value, 2), " -> ", fixed(pa.value, 2));
     if (const auto& d = a.texts[0].divergence)
-      out += cat(", KL ", fixed(d->kl_mean, 4), " nats a token, the best token is the same in ", fixed(100 * d->same_top1, 1), " %");
+      out += cat(", KL ", fixed(d->kl_mean, 4), " nats a token, the best token is the same in ",
+                 fixed(100 * d->same_top1, 1), " %");
   }
   return out + ".";
 }
 
 ordered_json summary_json(const RunState& state, double seconds) {
   ordered_json exports = ordered_json::array();
-  for (const auto& [kind, path] : state.report.files) exports.push_back({{"format", kind}, {"path", path}});
+  for (const auto& [kind, path] : state.report.files)
+    exports.push_back({{"format", kind}, {"path", path}});
   const auto result = [](const std::optional<eval::EvalResult>& r) {
     return r ? ordered_json::parse(eval::to_json(*r)) : ordered_json(nullptr);
   };

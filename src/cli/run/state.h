@@ -18,7 +18,7 @@
 namespace cupel::cli {
 
 struct RunOptions {
-  std::string recipe;                                         ///< path
+  std::string recipe;  ///< path
   std::string out;
   std::string model;                                          ///< overrides model.path
   std::vector<std::pair<std::string, std::string>> settings;  ///< --set a.b.c=VALUE
@@ -31,21 +31,24 @@ struct RunOptions {
 struct RunState {
   RunOptions options;
   Recipe recipe;
-  std::string recipe_folder;                        ///< relative data files are looked up here, then in the working folder
-  std::shared_ptr<const format::Checkpoint> source; ///< null for a model made from nothing
-  std::optional<core::Model> model, original;       ///< original: before the first prune, quant or distill step
+  std::string
+      recipe_folder;  ///< relative data files are looked up here, then in the working folder
+  std::shared_ptr<const format::Checkpoint> source;  ///< null for a model made from nothing
+  std::optional<core::Model> model,
+      original;  ///< original: before the first prune, quant or distill step
   std::string tokenizer_json;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::map<std::string, core::QuantizedMatrix> codes;
-  std::string key;                                  ///< hash of everything that led to `model`
+  std::string key;  ///< hash of everything that led to `model`
   std::optional<core::UnitStore> store;
-  std::string artifact;                             ///< path of the exported artifact, "" when there is none
+  std::string artifact;  ///< path of the exported artifact, "" when there is none
   eval::RunReport report;
 
   std::string path(const std::string& name) const;  ///< inside the run folder unless absolute
 };
 
-/// A file that a recipe names: as given, beside the recipe, or beside its parent folder. Fault::user lists the places.
+/// A file that a recipe names: as given, beside the recipe, or beside its parent folder.
+/// Fault::user lists the places.
 std::string find_data_file(const std::string& name, const std::string& recipe_folder);
 
 /// "~/" and "$NAME" in a path; an unset variable is a Fault::user that names it.

@@ -20,8 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string kind_of(const std::string& key) { return key.substr(0, key.find('.')); }
-std::string method_of(const std::string& key) { return key.substr(key.find('.') + 1); }
+std::string kind_of(const std::string& key) {
+  return key.substr(0, key.find('.'));
+}
+std::string method_of(const std::string& key) {
+  return key.substr(key.find('.') + 1);
+}
 
 std::vector<std::vector<text::Token>> calibration(const RunState& state) {
   const auto& data = state.recipe.data.calibration;
@@ -35,7 +39,8 @@ at::Tensor ids_tensor(const std::vector<std::vector<text::Token>>& samples, at::
   for (const auto& s : samples) flat.insert(flat.end(), s.begin(), s.end());
   const auto n = static_cast<int64_t>(samples.size());
   const format::Array array = format::Array::of<int64_t>(
-      format::ElementType::i64, {n, n ? static_cast<int64_t>(flat.size()) / n : 0}, std::span<const int64_t>(flat));
+      format::ElementType::i64, {n, n ? static_cast<int64_t>(flat.size()) / n : 0},
+      std::span<const int64_t>(flat));
   return core::tensor_of(array).to(device);
 }
 
@@ -45,20 +50,22 @@ std::string checkpoint_path(const RunState& state, const std::string& key) {
 
 void log_unit(const std::vector<core::QuantizedMatrix>& matrices, bool skipped) {
   for (const core::QuantizedMatrix& m : matrices) {
-    log::event("unit", cat("\"name\":\"", m.name, "\",\"method\":\"", m.method, "\",\"found\":", skipped,
-                           ",\"relative_error\":", m.relative_error));
+    log::event("unit", cat("\"name\":\"", m.name, "\",\"method\":\"", m.method,
+                           "\",\"found\":", skipped, ",\"relative_error\":", m.relative_error));
     if (!m.result.fallback.empty())
       log::warn("quant", cat(m.name, " fell back to plain rounding: ", m.result.fallback));
   }
 }
 
-/// `distill` needs the original beside the student; it is kept from the first step that changes what a model computes.
+/// `distill` needs the original beside the student; it is kept from the first step that changes
+/// what a model computes.
 void keep_original(RunState& state, const std::string& kind) {
   if (!state.original && kind != "train") state.original = state.model->clone();
 }
 
 std::vector<int64_t> training_tokens(const RunState& state, const std::string& key) {
-  CUPEL_CHECK(!state.recipe.data.train.empty(), user, key, " needs text to train on, but the recipe has no data.train");
+  CUPEL_CHECK(!state.recipe.data.train.empty(), user, key,
+              " needs text to train on, but the recipe has no data.train");
   const std::string path = find_data_file(state.recipe.data.train, state.recipe_folder);
   const auto ids = state.tokenizer->encode(read_text(path));
   return {ids.begin(), ids.end()};
@@ -105,8 +112,14 @@ void run_quant_steps(RunState& state, std::size_t first, std::size_t last) {
     steps.push_back({entry.key, std::move(quantizer), quantizer_params(entry)});
   }
   log::Progress progress("quantize", 1, "units");
-  core::QuantizeJob job{*state.model, steps, calibration(state), state.key, static_cast<uint64_t>(state.recipe.seed),
-                        *state.store, state.codes, {}};
+  core::QuantizeJob job{*state.model,
+                        steps,
+                        calibration(state),
+                        state.key,
+                        static_cast<uint64_t>(state.recipe.seed),
+                        *state.store,
+                        state.codes,
+                        {}};
   const std::size_t before = state.codes.size();
   job.on_unit = [&](const auto& matrices, bool skipped, int64_t done, int64_t all) {
     log_unit(matrices, skipped);
@@ -118,19 +131,24 @@ void run_quant_steps(RunState& state, std::size_t first, std::size_t last) {
 }
 
 void run_prune_step(RunState& state, const RecipeEntry& entry) {
-  CUPEL_CHECK(state.codes.empty(), user, entry.key, " must come before the quant steps: codes belong to layers that it would renumber");
+  CUPEL_CHECK(state.codes.empty(), user, entry.key,
+              " must come before the quant steps: codes belong to layers that it would renumber");
   const auto samples = calibration(state);
-  CUPEL_CHECK(!samples.empty(), user, entry.key, " needs calibration text, but the recipe has no data.calibration");
+  CUPEL_CHECK(!samples.empty(), user, entry.key,
+              " needs calibration text, but the recipe has no data.calibration");
   Sha256 text;
   for (const auto& sample : samples) text.add(std::as_bytes(std::span(sample))).add("|");
-  const std::string key = key_of({"step 1", state.key, entry.key, params_json(*entry.params), text.hex()});
+  const std::string key =
+      key_of({"step 1", state.key, entry.key, params_json(*entry.params), text.hex()});
   state.key = key;
   if (load_step_output(state, key)) return;
   const at::NoGradGuard no_grad;
   const auto pruner = catalog().prune.at(method_of(entry.key)).make(entry.params);
-  const core::PrunePlan plan = pruner->plan(*state.model, {ids_tensor(samples, state.model->options().device)});
+  const core::PrunePlan plan =
+      pruner->plan(*state.model, {ids_tensor(samples, state.model->options().device)});
   write_atomic(state.path(cat("plans/", key, ".json")), plan.to_json());
-  log::info("prune", cat("removing layers ", list_text(plan.remove_layers), " by ", plan.score_name));
+  log::info("prune",
+            cat("removing layers ", list_text(plan.remove_layers), " by ", plan.score_name));
   core::apply(plan, *state.model);
   save_step_output(state, key);
 }
@@ -138,23 +156,31 @@ void run_prune_step(RunState& state, const RecipeEntry& entry) {
 void run_train_step(RunState& state, const RecipeEntry& entry) {
   const std::string kind = kind_of(entry.key);
   auto tokens = training_tokens(state, entry.key);
-  const std::string key = key_of({"step 1", state.key, entry.key, params_json(*entry.params), tokens_key(tokens),
-                                  cat(state.recipe.seed)});
+  const std::string key = key_of({"step 1", state.key, entry.key, params_json(*entry.params),
+                                  tokens_key(tokens), cat(state.recipe.seed)});
   state.key = key;
   if (load_step_output(state, key)) return;
   const auto& registry = kind == "train" ? catalog().train : catalog().distill;
   const auto method = registry.at(method_of(entry.key)).make(entry.params);
-  core::train::TrainContext context{*state.model, nullptr, std::move(tokens), {},
-                                    Rng(static_cast<uint64_t>(state.recipe.seed), entry.key), {}, 0, {}};
+  core::train::TrainContext context{*state.model,
+                                    nullptr,
+                                    std::move(tokens),
+                                    {},
+                                    Rng(static_cast<uint64_t>(state.recipe.seed), entry.key),
+                                    {},
+                                    0,
+                                    {}};
   if (method->needs_teacher()) context.teacher = &*state.original;
   for (const auto& [name, code] : state.codes) context.frozen.insert(name);
   context.checkpoint = state.path(cat("checkpoints/", key, "-partial.h5"));
   context.checkpoint_every = 50;
   log::Progress progress(entry.key, static_cast<double>(method->steps()), "steps");
-  context.on_step = [&](int64_t step, int64_t, double loss, const std::map<std::string, double>& metrics) {
+  context.on_step = [&](int64_t step, int64_t, double loss,
+                        const std::map<std::string, double>& metrics) {
     std::string more;
     for (const auto& [name, value] : metrics) more += cat(",\"", name, "\":", value);
-    log::event("train", cat("\"key\":\"", entry.key, "\",\"step\":", step, ",\"loss\":", loss, more));
+    log::event("train",
+               cat("\"key\":\"", entry.key, "\",\"step\":", step, ",\"loss\":", loss, more));
     progress.update(static_cast<double>(step), cat("loss ", fixed(loss, 4)));
   };
   method->run(context);
@@ -172,12 +198,16 @@ void run_steps(RunState& state) {
       while (end < steps.size() && kind_of(steps[end].key) == "quant") ++end;
     keep_original(state, kind);
     const double start = now_seconds();
-    const std::string label = end > i + 1 ? cat("steps ", i + 1, "-", end, ": quant") : cat("step ", i + 1, ": ", steps[i].key);
+    const std::string label = end > i + 1 ? cat("steps ", i + 1, "-", end, ": quant")
+                                          : cat("step ", i + 1, ": ", steps[i].key);
     log::info("run", label);
     in_frame(label, [&] {
-      if (kind == "quant") run_quant_steps(state, i, end);
-      else if (kind == "prune") run_prune_step(state, steps[i]);
-      else run_train_step(state, steps[i]);
+      if (kind == "quant")
+        run_quant_steps(state, i, end);
+      else if (kind == "prune")
+        run_prune_step(state, steps[i]);
+      else
+        run_train_step(state, steps[i]);
     });
     state.report.step_seconds.emplace_back(label, now_seconds() - start);
     i = end;

@@ -25,14 +25,17 @@ struct Unit {
   std::string key;
 };
 
-/// The units of one block (or of the embedding and head: layer -1) and the needs of each input group.
+/// The units of one block (or of the embedding and head: layer -1) and the needs of each input
+/// group.
 struct BlockPlan {
   int layer = -1;
   std::vector<Unit> units;
   std::map<Role, Needs> needs;  ///< by the first role of the input group
 };
 
-bool has_wildcard(const std::string& pattern) { return pattern.find_first_of("*?[") != std::string::npos; }
+bool has_wildcard(const std::string& pattern) {
+  return pattern.find_first_of("*?[") != std::string::npos;
+}
 
 Role group_of(const format::Architecture& arch, Role role) {
   for (const auto& group : format::input_groups(arch))
@@ -108,7 +111,8 @@ class Pass {
     for (const auto& sample : job_.calibration) {
       const std::vector<int64_t> ids(sample.begin(), sample.end());
       const auto ids_nt = tensor_of(format::Array::of<int64_t>(
-          format::ElementType::i64, {1, static_cast<int64_t>(ids.size())}, std::span<const int64_t>(ids)));
+          format::ElementType::i64, {1, static_cast<int64_t>(ids.size())},
+          std::span<const int64_t>(ids)));
       out.push_back(job_.model.embed(ids_nt.to(job_.model.options().device)));
     }
     return out;
@@ -155,8 +159,10 @@ class Pass {
     bool complete = true;
     for (const auto& [role, needs] : block.needs) {
       if (!needs.any()) continue;
-      if (auto stats = job_.store.load_stats(stats_key(state, role))) out[role] = std::move(*stats);
-      else complete = false;
+      if (auto stats = job_.store.load_stats(stats_key(state, role)))
+        out[role] = std::move(*stats);
+      else
+        complete = false;
     }
     if (complete) return out;
     out.clear();
@@ -172,7 +178,8 @@ class Pass {
     return out;
   }
 
-  /// What the head reads: the final norm's output. A tied embedding is quantized for its work as the head.
+  /// What the head reads: the final norm's output. A tied embedding is quantized for its work as
+  /// the head.
   void tap_head(const BlockPlan& block, const Tap& tap) {
     for (const at::Tensor& x : hidden_) {
       const at::Tensor normed = job_.model.normalized(x);
@@ -196,7 +203,8 @@ class Pass {
     CUPEL_ASSERT(results.size() == group.names.size());
     std::vector<QuantizedMatrix> out;
     for (std::size_t i = 0; i < results.size(); ++i)
-      out.push_back(measured(group.names[i], unit.step->key, std::move(results[i]), group.weights_oi[i], input));
+      out.push_back(measured(group.names[i], unit.step->key, std::move(results[i]),
+                             group.weights_oi[i], input));
     job_.store.save_codes(unit.key, out);
     return out;
   }
@@ -208,8 +216,8 @@ class Pass {
     return id;
   }
 
-  static QuantizedMatrix measured(const std::string& name, const std::string& method, MatrixResult result,
-                                  const at::Tensor& w_oi, const Stats& input) {
+  static QuantizedMatrix measured(const std::string& name, const std::string& method,
+                                  MatrixResult result, const at::Tensor& w_oi, const Stats& input) {
     QuantizedMatrix m{name, method, std::move(result), 0, false};
     const at::Tensor w = host_float(w_oi).to(at::kDouble);
     const at::Tensor error = w - decoded_weight(m.result.code).to(at::kDouble);
@@ -238,8 +246,9 @@ class Pass {
   void advance(const BlockPlan& block) {
     for (at::Tensor& x : hidden_) {
       x = job_.model.block(block.layer, x);
-      CUPEL_CHECK(at::isfinite(x).all().item<bool>(), data, "the output of layer ", block.layer,
-                  " is not finite on calibration text; the weights hold NaN or infinity, or overflow");
+      CUPEL_CHECK(
+          at::isfinite(x).all().item<bool>(), data, "the output of layer ", block.layer,
+          " is not finite on calibration text; the weights hold NaN or infinity, or overflow");
     }
   }
 
@@ -268,6 +277,8 @@ const QuantStep* step_for(const std::vector<QuantStep>& steps, const format::Mod
   return nullptr;
 }
 
-std::string quantize_model(QuantizeJob& job) { return Pass(job).run(); }
+std::string quantize_model(QuantizeJob& job) {
+  return Pass(job).run();
+}
 
 }  // namespace cupel::core

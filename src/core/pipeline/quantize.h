@@ -16,21 +16,22 @@ namespace cupel::core {
 
 /// One `quant.*` step of a recipe.
 struct QuantStep {
-  std::string key;                              ///< "quant.gptq"
+  std::string key;  ///< "quant.gptq"
   std::shared_ptr<const Quantizer> quantizer;
   std::shared_ptr<const QuantizerParams> params;
 };
 
-/// Which step takes a matrix: the first whose pattern names it; nullptr for none. A pattern with wildcards ranges over
-/// decoder matrices only; embedding and head must be named in full.
+/// Which step takes a matrix: the first whose pattern names it; nullptr for none. A pattern with
+/// wildcards ranges over decoder matrices only; embedding and head must be named in full.
 const QuantStep* step_for(const std::vector<QuantStep>& steps, const format::ModelConfig& config,
                           const std::string& name);
 
 struct QuantizeJob {
   Model& model;
-  std::vector<QuantStep> steps;                       ///< adjacent steps run as one pass over the blocks
-  std::vector<std::vector<int32_t>> calibration;      ///< samples of tokens; may be empty if no step needs statistics
-  std::string model_key;                              ///< hash of everything that led to the model's weights
+  std::vector<QuantStep> steps;  ///< adjacent steps run as one pass over the blocks
+  std::vector<std::vector<int32_t>>
+      calibration;        ///< samples of tokens; may be empty if no step needs statistics
+  std::string model_key;  ///< hash of everything that led to the model's weights
   uint64_t seed = 0;
   UnitStore& store;
   /// Matrices that earlier steps quantized: left alone. New ones are added.
@@ -39,10 +40,11 @@ struct QuantizeJob {
   std::function<void(const std::vector<QuantizedMatrix>&, bool, int64_t, int64_t)> on_unit;
 };
 
-/// Block by block: the block runs on what the blocks before it, already decoded from their codes, produce; its inputs'
-/// statistics go to the methods; every matrix is replaced by its decoded value; the block runs again for the next.
-/// Units that the store holds are read instead of computed. Returns the key of the resulting model.
-/// Fault::data names the first layer whose output is not finite.
+/// Block by block: the block runs on what the blocks before it, already decoded from their codes,
+/// produce; its inputs' statistics go to the methods; every matrix is replaced by its decoded
+/// value; the block runs again for the next. Units that the store holds are read instead of
+/// computed. Returns the key of the resulting model. Fault::data names the first layer whose output
+/// is not finite.
 std::string quantize_model(QuantizeJob& job);
 
 }  // namespace cupel::core

@@ -14,12 +14,13 @@ namespace cupel::core {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using format::Array;
 using format::ElementType;
+using nlohmann::json;
 
 Array text_array(const std::string& text) {
-  return Array::of<char>(ElementType::u8, {static_cast<int64_t>(text.size())}, std::span(text.data(), text.size()));
+  return Array::of<char>(ElementType::u8, {static_cast<int64_t>(text.size())},
+                         std::span(text.data(), text.size()));
 }
 
 void put(format::H5Writer& file, const std::string& name, const Array& array) {
@@ -50,13 +51,16 @@ void put_matrix(format::H5Writer& file, const std::string& group, const Quantize
   for (const auto& [name, array] : code.arrays) put(file, group + "/arrays/" + name, array);
   if (!code.input.scale.empty())
     put(file, group + "/scale",
-        Array::of<float>(ElementType::f32, {static_cast<int64_t>(code.input.scale.size())}, code.input.scale));
+        Array::of<float>(ElementType::f32, {static_cast<int64_t>(code.input.scale.size())},
+                         code.input.scale));
   if (!code.input.signs.empty())
     put(file, group + "/signs",
-        Array::of<int8_t>(ElementType::i8, {static_cast<int64_t>(code.input.signs.size())}, code.input.signs));
+        Array::of<int8_t>(ElementType::i8, {static_cast<int64_t>(code.input.signs.size())},
+                          code.input.signs));
 }
 
-QuantizedMatrix matrix_from(const format::H5Reader& file, const std::string& group, const json& meta) {
+QuantizedMatrix matrix_from(const format::H5Reader& file, const std::string& group,
+                            const json& meta) {
   QuantizedMatrix m;
   m.name = meta.at("name");
   m.method = meta.at("method");
@@ -94,7 +98,8 @@ std::string UnitStore::path(const char* kind, const std::string& key) const {
   return cat(folder_, "/", kind, "/", key, ".h5");
 }
 
-void UnitStore::save_codes(const std::string& key, const std::vector<QuantizedMatrix>& matrices) const {
+void UnitStore::save_codes(const std::string& key,
+                           const std::vector<QuantizedMatrix>& matrices) const {
   write_atomic_with(path("codes", key), [&](const std::string& temporary) {
     format::H5Writer file(temporary, 0, 64);
     json meta = json::array();
@@ -113,9 +118,11 @@ std::optional<std::vector<QuantizedMatrix>> UnitStore::load_codes(const std::str
   return in_frame("reading " + file_path, [&] {
     const format::H5Reader file(file_path);
     const Array text = file.read("/meta");
-    const json meta = json::parse(std::string(reinterpret_cast<const char*>(text.bytes.data()), text.bytes.size()));
+    const json meta = json::parse(
+        std::string(reinterpret_cast<const char*>(text.bytes.data()), text.bytes.size()));
     std::vector<QuantizedMatrix> out;
-    for (std::size_t i = 0; i < meta.size(); ++i) out.push_back(matrix_from(file, cat("/", i), meta[i]));
+    for (std::size_t i = 0; i < meta.size(); ++i)
+      out.push_back(matrix_from(file, cat("/", i), meta[i]));
     return std::optional(std::move(out));
   });
 }
@@ -125,7 +132,8 @@ void UnitStore::save_stats(const std::string& key, const Stats& stats) const {
     format::H5Writer file(temporary, 0, 64);
     const int64_t tokens = stats.tokens;
     put(file, "/tokens", Array::of<int64_t>(ElementType::i64, {1}, std::span(&tokens, 1)));
-    if (stats.second_moment_ii.defined()) put(file, "/second_moment", array_of(stats.second_moment_ii));
+    if (stats.second_moment_ii.defined())
+      put(file, "/second_moment", array_of(stats.second_moment_ii));
     if (stats.absmax_i.defined()) put(file, "/absmax", array_of(stats.absmax_i));
     file.close();
   });

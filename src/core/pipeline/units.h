@@ -15,12 +15,14 @@ namespace cupel::core {
 struct QuantizedMatrix {
   std::string name, method;
   MatrixResult result;
-  double relative_error = 0;  ///< |W - W^|^2 / |W|^2, under the input's second moment when there is one
-  bool weighted = false;      ///< whether that second moment was used
+  double relative_error =
+      0;                  ///< |W - W^|^2 / |W|^2, under the input's second moment when there is one
+  bool weighted = false;  ///< whether that second moment was used
 };
 
-/// Finished work in a run folder: `codes/<key>.h5` and `stats/<key>.h5`, one file a unit, written atomically. A unit is
-/// done exactly when its file is there, so a killed run loses the work in flight and nothing else.
+/// Finished work in a run folder: `codes/<key>.h5` and `stats/<key>.h5`, one file a unit, written
+/// atomically. A unit is done exactly when its file is there, so a killed run loses the work in
+/// flight and nothing else.
 class UnitStore {
  public:
   explicit UnitStore(std::string folder);

@@ -17,15 +17,22 @@
 namespace cupel::core::train {
 namespace {
 
-bool is_half(const at::Tensor& t) { return t.scalar_type() == at::kBFloat16 || t.scalar_type() == at::kHalf; }
+bool is_half(const at::Tensor& t) {
+  return t.scalar_type() == at::kBFloat16 || t.scalar_type() == at::kHalf;
+}
 
-at::Tensor norm_of(const at::Tensor& t) { return at::linalg_vector_norm(t, 2, std::nullopt, false, at::kDouble); }
+at::Tensor norm_of(const at::Tensor& t) {
+  return at::linalg_vector_norm(t, 2, std::nullopt, false, at::kDouble);
+}
 
-void restore(const std::map<std::string, at::Tensor>& state, const std::string& key, at::Tensor& into) {
+void restore(const std::map<std::string, at::Tensor>& state, const std::string& key,
+             at::Tensor& into) {
   const auto found = state.find(key);
-  CUPEL_CHECK(found != state.end(), data, "the checkpoint has no '", key, "'; it belongs to another training step");
-  CUPEL_CHECK(found->second.sizes() == into.sizes(), data, "'", key, "' of the checkpoint has shape ",
-              list_text(found->second.sizes()), ", the model needs ", list_text(into.sizes()));
+  CUPEL_CHECK(found != state.end(), data, "the checkpoint has no '", key,
+              "'; it belongs to another training step");
+  CUPEL_CHECK(found->second.sizes() == into.sizes(), data, "'", key,
+              "' of the checkpoint has shape ", list_text(found->second.sizes()),
+              ", the model needs ", list_text(into.sizes()));
   into.copy_(found->second);
 }
 
@@ -36,14 +43,16 @@ void AdamWParams::visit(ParamVisitor& v) {
   v.field("beta1", beta1, "decay of the first moment").in(0, 0.99999);
   v.field("beta2", beta2, "decay of the second moment").in(0, 0.9999999);
   v.field("eps", eps, "added to the root of the second moment").in(1e-30, 1);
-  v.field("weight_decay", weight_decay, "decoupled decay of matrices, times the learning rate").in(0, 100);
+  v.field("weight_decay", weight_decay, "decoupled decay of matrices, times the learning rate")
+      .in(0, 100);
   v.field("clip", clip, "largest global gradient norm; 0 is none").in(0, 1e9);
   v.field("warmup", warmup, "steps in which the learning rate grows linearly").in(0, 1e9);
   v.field("final_share", final_share, "share of lr that is left at the end of the cosine").in(0, 1);
 }
 
 double learning_rate(const AdamWParams& params, int64_t step, int64_t steps) {
-  if (step < params.warmup) return params.lr * static_cast<double>(step + 1) / static_cast<double>(params.warmup);
+  if (step < params.warmup)
+    return params.lr * static_cast<double>(step + 1) / static_cast<double>(params.warmup);
   const double span = static_cast<double>(std::max<int64_t>(1, steps - 1 - params.warmup));
   const double done = std::min(1.0, static_cast<double>(step - params.warmup) / span);
   const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * done));
@@ -68,8 +77,9 @@ double AdamW::gradient_norm() const {
   const double norm = norm_of(at::stack(norms)).item<double>();
   if (std::isfinite(norm)) return norm;
   for (const auto& [name, w] : weights_)
-    CUPEL_CHECK(!w.grad().defined() || std::isfinite(norm_of(w.grad()).item<double>()), data, "the gradient of '", name,
-                "' is not finite at step ", steps_ + 1, "; likely cause: a learning rate that is too high");
+    CUPEL_CHECK(!w.grad().defined() || std::isfinite(norm_of(w.grad()).item<double>()), data,
+                "the gradient of '", name, "' is not finite at step ", steps_ + 1,
+                "; likely cause: a learning rate that is too high");
   fail(Fault::data, "the gradient norm is not finite at step ", steps_ + 1);
 }
 
@@ -79,7 +89,8 @@ void AdamW::update(std::size_t index, double lr, double gradient_scale) {
   at::Tensor& master = master_[index];
   const at::Tensor g = w.grad().to(master.scalar_type()).mul(gradient_scale);
   const double step = static_cast<double>(steps_);
-  const double correction1 = 1 - std::pow(params_.beta1, step), correction2 = 1 - std::pow(params_.beta2, step);
+  const double correction1 = 1 - std::pow(params_.beta1, step),
+               correction2 = 1 - std::pow(params_.beta2, step);
   first_[index].mul_(params_.beta1).add_(g, 1 - params_.beta1);
   second_[index].mul_(params_.beta2).addcmul_(g, g, 1 - params_.beta2);
   const at::Tensor root = second_[index].sqrt().div_(std::sqrt(correction2)).add_(params_.eps);

@@ -50,8 +50,9 @@ int64_t resume(const std::string& path, const NamedTensors& weights, AdamW& opti
     if (name.starts_with(kOptimizer)) state[name.substr(kOptimizer.size())] = t;
   for (const auto& [name, w] : weights) {
     const auto found = tensors.find(kWeights + name);
-    CUPEL_CHECK(found != tensors.end() && found->second.sizes() == w.sizes(), data, "the checkpoint has no '", name,
-                "' of shape ", list_text(w.sizes()), "; it belongs to another training step");
+    CUPEL_CHECK(found != tensors.end() && found->second.sizes() == w.sizes(), data,
+                "the checkpoint has no '", name, "' of shape ", list_text(w.sizes()),
+                "; it belongs to another training step");
     w.copy_(found->second);
   }
   optimizer.load_state(state);
@@ -74,14 +75,15 @@ NamedTensors trainable_weights(Model& model, const std::set<std::string>& frozen
   return out;
 }
 
-void train_loop(TrainContext& context, const NamedTensors& weights, const AdamWParams& adamw, int64_t steps,
-                const TrainSteps& parts) {
+void train_loop(TrainContext& context, const NamedTensors& weights, const AdamWParams& adamw,
+                int64_t steps, const TrainSteps& parts) {
   const GradientsOff off(weights);
   AdamW optimizer(adamw, weights);
   const std::string path = context.checkpoint + ".h5";
   int64_t step = 0, saved = 0;
   if (!context.checkpoint.empty() && std::filesystem::exists(path))
-    step = saved = in_frame(cat("resuming from ", path), [&] { return resume(path, weights, optimizer); });
+    step = saved =
+        in_frame(cat("resuming from ", path), [&] { return resume(path, weights, optimizer); });
   while (step < steps) {
     StepResult result = parts.gradients(step);
     CUPEL_CHECK(std::isfinite(result.loss), data, "the loss is not finite at step ", step + 1,

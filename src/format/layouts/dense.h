@@ -22,7 +22,8 @@ class DenseLayout : public Layout {
   Planes pack(const WeightCode& code) const override;
   void unpack(const PlaneViews& planes, int64_t rows, int64_t cols, int64_t row, int64_t count,
               std::span<float> out) const override;
-  std::map<std::string, Array> unpack_arrays(const PlaneViews& planes, int64_t rows, int64_t cols) const override;
+  std::map<std::string, Array> unpack_arrays(const PlaneViews& planes, int64_t rows,
+                                             int64_t cols) const override;
   std::vector<PlaneSpec> plane_specs(int64_t rows, int64_t cols) const override;
   ElementType type() const { return params_.type; }
 

@@ -6,7 +6,7 @@
 #if defined(__x86_64__)
 namespace cupel::kernels {
 namespace {
-constexpr int kDenseRows = 3;   // 4 x 3 sums, 3 inputs and a weight fill the 16 registers
+constexpr int kDenseRows = 3;  // 4 x 3 sums, 3 inputs and a weight fill the 16 registers
 }
 }  // namespace cupel::kernels
 

@@ -6,7 +6,7 @@
 #if defined(__x86_64__)
 namespace cupel::kernels {
 namespace {
-constexpr int kDenseRows = 6;   // 4 x 6 sums, 6 inputs and a weight fill 31 of the 32 registers
+constexpr int kDenseRows = 6;  // 4 x 6 sums, 6 inputs and a weight fill 31 of the 32 registers
 }
 }  // namespace cupel::kernels
 

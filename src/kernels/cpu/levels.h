@@ -6,19 +6,20 @@
 
 namespace cupel::kernels {
 
-/// The filled tables. Those of an instruction set that the processor lacks may be named but not called.
+/// The filled tables. Those of an instruction set that the processor lacks may be named but not
+/// called.
 extern const CpuKernels kScalarKernels;
 extern const CpuKernels kAvx2Kernels;
 extern const CpuKernels kAvx512Kernels;
 
 namespace scalar {
 void quantize(const float* x, int64_t ldx, const QuantizedInput& out);
-void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy, int64_t stripe_begin,
-             int64_t stripe_end);
-void dense(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, int64_t row_begin,
-           int64_t row_end);
-void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale, float* out,
-               int64_t head_begin, int64_t head_end);
+void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
+             int64_t stripe_begin, int64_t stripe_end);
+void dense(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy,
+           int64_t row_begin, int64_t row_end);
+void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale,
+               float* out, int64_t head_begin, int64_t head_end);
 }  // namespace scalar
 
 }  // namespace cupel::kernels

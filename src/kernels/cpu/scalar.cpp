@@ -11,7 +11,8 @@ namespace {
 void rms_norm(const float* x, const float* weight, float eps, float* out, int64_t n) {
   double sum = 0.0;
   for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  const auto inverse = static_cast<float>(1.0 / std::sqrt(sum / static_cast<double>(n) + static_cast<double>(eps)));
+  const auto inverse =
+      static_cast<float>(1.0 / std::sqrt(sum / static_cast<double>(n) + static_cast<double>(eps)));
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] * inverse * weight[i];
 }
 
@@ -32,7 +33,8 @@ void rope(float* x, int64_t heads, int64_t head_dim, const float* cosine, const 
   }
 }
 
-/// Butterflies of distance 1, 2, 4 ... block / 2, then one multiplication: the order that every level keeps.
+/// Butterflies of distance 1, 2, 4 ... block / 2, then one multiplication: the order that every
+/// level keeps.
 void hadamard(float* x, int block) {
   for (int distance = 1; distance < block; distance *= 2) {
     for (int from = 0; from < block; from += 2 * distance) {

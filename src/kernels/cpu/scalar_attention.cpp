@@ -9,8 +9,8 @@
 namespace cupel::kernels::scalar {
 namespace {
 
-constexpr int64_t kChunk = 256;   // positions, see CpuKernels::attention
-constexpr int64_t kSlice = 64;    // dimensions of the output that are summed together
+constexpr int64_t kChunk = 256;  // positions, see CpuKernels::attention
+constexpr int64_t kSlice = 64;   // dimensions of the output that are summed together
 
 /// One KV head: element d of position p lies at offset (p * kv_heads + head) * head_dim + d.
 struct HeadView {
@@ -18,7 +18,8 @@ struct HeadView {
   int64_t head;
   float at(const void* plane, int64_t position, int64_t d) const {
     const int64_t i = (position * kv.kv_heads + head) * kv.head_dim + d;
-    if (kv.type == format::ElementType::f16) return format::f16_to_f32(static_cast<const uint16_t*>(plane)[i]);
+    if (kv.type == format::ElementType::f16)
+      return format::f16_to_f32(static_cast<const uint16_t*>(plane)[i]);
     return static_cast<const float*>(plane)[i];
   }
 };
@@ -30,10 +31,12 @@ struct ChunkWeights {
   float sum = 0.0F;
 };
 
-void weigh(const float* q, const HeadView& head, int64_t begin, int64_t n, float scale, ChunkWeights& w) {
+void weigh(const float* q, const HeadView& head, int64_t begin, int64_t n, float scale,
+           ChunkWeights& w) {
   for (int64_t p = 0; p < n; ++p) {
     float dot = 0.0F;
-    for (int64_t d = 0; d < head.kv.head_dim; ++d) dot += q[d] * head.at(head.kv.keys, begin + p, d);
+    for (int64_t d = 0; d < head.kv.head_dim; ++d)
+      dot += q[d] * head.at(head.kv.keys, begin + p, d);
     w.values[p] = dot * scale;
     w.maximum = std::max(w.maximum, w.values[p]);
   }
@@ -44,20 +47,22 @@ void weigh(const float* q, const HeadView& head, int64_t begin, int64_t n, float
 }
 
 /// out = out * keep + add * (weights x values), dimension by dimension.
-void merge(const HeadView& head, int64_t begin, int64_t n, const ChunkWeights& w, float keep, float add, float* out) {
+void merge(const HeadView& head, int64_t begin, int64_t n, const ChunkWeights& w, float keep,
+           float add, float* out) {
   for (int64_t from = 0; from < head.kv.head_dim; from += kSlice) {
     const int64_t dims = std::min(kSlice, head.kv.head_dim - from);
     float sums[kSlice] = {};
     for (int64_t p = 0; p < n; ++p)
-      for (int64_t d = 0; d < dims; ++d) sums[d] += w.values[p] * head.at(head.kv.values, begin + p, from + d);
+      for (int64_t d = 0; d < dims; ++d)
+        sums[d] += w.values[p] * head.at(head.kv.values, begin + p, from + d);
     for (int64_t d = 0; d < dims; ++d) out[from + d] = out[from + d] * keep + sums[d] * add;
   }
 }
 
 }  // namespace
 
-void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale, float* out,
-               int64_t head_begin, int64_t head_end) {
+void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale,
+               float* out, int64_t head_begin, int64_t head_end) {
   const int64_t dim = kv.head_dim;
   for (int64_t h = head_begin; h < head_end; ++h) {
     const HeadView head{kv, h / (heads / kv.kv_heads)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Linear layers by the letter of their definitions: the canonical sum (cpu.h) for packed codes, a plain sum for dense
-// weights. Everything that other levels do must give the bits of uniform().
+// Linear layers by the letter of their definitions: the canonical sum (cpu.h) for packed codes, a
+// plain sum for dense weights. Everything that other levels do must give the bits of uniform().
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -16,7 +16,8 @@ constexpr int kStripe = 16;
 constexpr int kChunk = 32;
 constexpr int64_t kSegment = 1024;
 
-/// ORs one field of a chunk's codes into `codes` at bit `shift`; `lines` are the field's lines of the whole stripe.
+/// ORs one field of a chunk's codes into `codes` at bit `shift`; `lines` are the field's lines of
+/// the whole stripe.
 template <int width>
 void unpack_field(const uint8_t* lines, int row, int shift, uint8_t* codes) {
   constexpr int kPerLine = kChunk / width, kMask = (1 << width) - 1;
@@ -53,7 +54,8 @@ int32_t product(const uint8_t* codes, const int8_t* x, int64_t n) {
 }
 
 /// One output for row r of x; `codes` are those of the output's row.
-float dot(const UniformMatrix& w, const QuantizedInput& x, int64_t r, int64_t stripe, int row, const uint8_t* codes) {
+float dot(const UniformMatrix& w, const QuantizedInput& x, int64_t r, int64_t stripe, int row,
+          const uint8_t* codes) {
   const int64_t blocks = x.blocks(), groups = (w.cols + w.group - 1) / w.group;
   const int64_t segment = std::max(kSegment, w.group);
   float total = 0.0F, sum = 0.0F;
@@ -64,7 +66,8 @@ float dot(const UniformMatrix& w, const QuantizedInput& x, int64_t r, int64_t st
       sum = 0.0F;
     }
     int32_t isum = product(codes + begin, x.first + r * x.k_padded + begin, n);
-    if (x.two_pass) isum = 254 * isum + product(codes + begin, x.second + r * x.k_padded + begin, n);
+    if (x.two_pass)
+      isum = 254 * isum + product(codes + begin, x.second + r * x.k_padded + begin, n);
     const int64_t at = (stripe * groups + begin / w.group) * kStripe + row;
     const int32_t zero = w.zeros != nullptr ? w.zeros[at] : 1 << (w.bits - 1);
     const float scale = format::f16_to_f32(w.scales[at]) * x.scales[r * blocks + b];
@@ -78,9 +81,14 @@ void read_row(const DenseMatrix& w, int64_t o, float* row) {
   const auto* halves = static_cast<const uint16_t*>(w.values) + o * w.cols;
   for (int64_t i = 0; i < w.cols; ++i) {
     switch (w.type) {
-      case format::ElementType::f16: row[i] = format::f16_to_f32(halves[i]); break;
-      case format::ElementType::bf16: row[i] = format::bf16_to_f32(halves[i]); break;
-      default: row[i] = static_cast<const float*>(w.values)[o * w.cols + i];
+      case format::ElementType::f16:
+        row[i] = format::f16_to_f32(halves[i]);
+        break;
+      case format::ElementType::bf16:
+        row[i] = format::bf16_to_f32(halves[i]);
+        break;
+      default:
+        row[i] = static_cast<const float*>(w.values)[o * w.cols + i];
     }
   }
 }
@@ -98,8 +106,8 @@ float dot(const float* w, const float* x, int64_t n) {
 
 }  // namespace
 
-void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy, int64_t stripe_begin,
-             int64_t stripe_end) {
+void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
+             int64_t stripe_begin, int64_t stripe_end) {
   std::vector<uint8_t> codes(static_cast<std::size_t>(x.k_padded));
   for (int64_t o = stripe_begin * kStripe; o < std::min(stripe_end * kStripe, w.rows); ++o) {
     const int64_t stripe = o / kStripe;
@@ -109,8 +117,8 @@ void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t 
   }
 }
 
-void dense(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy, int64_t row_begin,
-           int64_t row_end) {
+void dense(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy,
+           int64_t row_begin, int64_t row_end) {
   std::vector<float> row(static_cast<std::size_t>(w.cols));
   for (int64_t o = row_begin; o < row_end; ++o) {
     read_row(w, o, row.data());

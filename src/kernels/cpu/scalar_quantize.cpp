@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// The definition of the activation blocks; the other levels repeat it operation by operation (float32, to nearest
-// even), so that the integers and scales are the same everywhere. For a block with the largest magnitude amax:
+// The definition of the activation blocks; the other levels repeat it operation by operation
+// (float32, to nearest even), so that the integers and scales are the same everywhere. For a block
+// with the largest magnitude amax:
 //   one pass    scale = amax / 127,          q1 = rint(x * (127 / amax))
-//   two passes  scale = (amax / 127) / 254,  v = rint(x * (32258 / amax)), q1 = rint(v * (1 / 254)), q2 = v - 254 q1
-// |x| <= amax keeps every product within its integer range: no clamping. A block with amax < kTinyBlock is zero (its
-// reciprocal would overflow); one that holds NaN or infinity gets the scale NaN and zeros, so that the failure shows in
-// the output.
+//   two passes  scale = (amax / 127) / 254,  v = rint(x * (32258 / amax)), q1 = rint(v * (1 /
+//   254)), q2 = v - 254 q1
+// |x| <= amax keeps every product within its integer range: no clamping. A block with amax <
+// kTinyBlock is zero (its reciprocal would overflow); one that holds NaN or infinity gets the scale
+// NaN and zeros, so that the failure shows in the output.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -24,7 +26,8 @@ uint32_t magnitude_bits(float x) {
   return bits & 0x7fffffffU;
 }
 
-/// Integers order the magnitudes of finite numbers as floats do, and put infinity and NaN above them.
+/// Integers order the magnitudes of finite numbers as floats do, and put infinity and NaN above
+/// them.
 float largest_magnitude(const float* x, int64_t n) {
   uint32_t largest = 0;
   for (int64_t i = 0; i < n; ++i) largest = std::max(largest, magnitude_bits(x[i]));
@@ -40,7 +43,8 @@ float rint_small(float x) {
 }
 
 /// Scale and integer sum of one block of n inputs; second is nullptr for one pass.
-void quantize_block(const float* x, int64_t n, int8_t* first, int8_t* second, float& scale, int32_t& sum) {
+void quantize_block(const float* x, int64_t n, int8_t* first, int8_t* second, float& scale,
+                    int32_t& sum) {
   const float amax = largest_magnitude(x, n);
   sum = 0;
   if (!(amax >= kTinyBlock && amax < std::numeric_limits<float>::infinity())) {
@@ -74,8 +78,9 @@ void quantize(const float* x, int64_t ldx, const QuantizedInput& out) {
     int8_t* row_second = second != nullptr ? second + r * out.k_padded : nullptr;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t begin = b * out.block, n = std::min<int64_t>(out.block, out.k - begin);
-      quantize_block(x + r * ldx + begin, n, row_first + begin, row_second != nullptr ? row_second + begin : nullptr,
-                     scales[r * blocks + b], sums[r * blocks + b]);
+      quantize_block(x + r * ldx + begin, n, row_first + begin,
+                     row_second != nullptr ? row_second + begin : nullptr, scales[r * blocks + b],
+                     sums[r * blocks + b]);
     }
     std::memset(row_first + out.k, 0, padding);
     if (row_second != nullptr) std::memset(row_second + out.k, 0, padding);

@@ -54,7 +54,8 @@ TEST_F(CudaTest, ForwardAndCache) {
   const at::Tensor expected = cpu.forward(ids);
   EXPECT_LT((gpu.forward(ids).cpu() - expected).abs().max().item<double>(), 1e-3);
   KvCache cache;
-  const at::Tensor first = gpu.forward(ids.slice(1, 0, 9), &cache), second = gpu.forward(ids.slice(1, 9), &cache);
+  const at::Tensor first = gpu.forward(ids.slice(1, 0, 9), &cache),
+                   second = gpu.forward(ids.slice(1, 9), &cache);
   EXPECT_LT((at::cat({first, second}, 1).cpu() - expected).abs().max().item<double>(), 1e-3);
 }
 
@@ -62,7 +63,8 @@ TEST_F(CudaTest, SamplingDrawsAlike) {
   Model cpu = lively_model(tiny_config(), 3);
   Model gpu = on_gpu(cpu);
   const at::Tensor prompts = random_ids(3, 5, 37, 4);
-  EXPECT_TRUE(at::equal(sample(gpu, prompts, 20, 1, Rng(2)).cpu(), sample(cpu, prompts, 20, 1, Rng(2))));
+  EXPECT_TRUE(
+      at::equal(sample(gpu, prompts, 20, 1, Rng(2)).cpu(), sample(cpu, prompts, 20, 1, Rng(2))));
 }
 
 TEST_F(CudaTest, StatsAndPruning) {
@@ -87,7 +89,8 @@ TEST_F(CudaTest, TrainingGivesTheSameBits) {
   std::vector<Model> runs;
   for (int i = 0; i < 2; ++i) {
     Model student = on_gpu(start), teacher = on_gpu(start);
-    train::TrainContext context{.student = student, .teacher = &teacher, .tokens = text(), .rng = Rng(1)};
+    train::TrainContext context{
+        .student = student, .teacher = &teacher, .tokens = text(), .rng = Rng(1)};
     distill::TrainLmParams lm;
     lm.steps = 5;
     lm.length = 32;

@@ -22,9 +22,12 @@ namespace {
 using core::Model;
 using core::train::TrainContext;
 
-at::Tensor row(const std::vector<double>& values) { return at::tensor(values, at::kDouble).unsqueeze(0); }
+at::Tensor row(const std::vector<double>& values) {
+  return at::tensor(values, at::kDouble).unsqueeze(0);
+}
 
-std::unique_ptr<Divergence> divergence_of(const std::string& name, double beta = 0.5, bool normalise = true) {
+std::unique_ptr<Divergence> divergence_of(const std::string& name, double beta = 0.5,
+                                          bool normalise = true) {
   Choice choice(divergence_alternatives(), name);
   if (name == "js") {
     auto params = std::make_shared<JsParams>();
@@ -57,20 +60,24 @@ const Oracle kOracles[] = {
 TEST(DivergenceTest, MeetsTheOracle) {
   for (const Oracle& o : kOracles) {
     const at::Tensor z = row({2, 0.5, -1}).set_requires_grad(true);
-    const at::Tensor value = (*divergence_of(o.name, o.beta, o.normalise))(z, row({1, 1.5, -0.5})).sum();
+    const at::Tensor value =
+        (*divergence_of(o.name, o.beta, o.normalise))(z, row({1, 1.5, -0.5})).sum();
     EXPECT_NEAR(value.item<double>(), o.value, 1e-10) << o.name << " " << o.beta;
     value.backward();
     for (std::size_t i = 0; i < o.gradient.size(); ++i)
-      EXPECT_NEAR(z.grad()[0][static_cast<int64_t>(i)].item<double>(), o.gradient[i], 1e-10) << o.name;
+      EXPECT_NEAR(z.grad()[0][static_cast<int64_t>(i)].item<double>(), o.gradient[i], 1e-10)
+          << o.name;
   }
 }
 
 // The closed forms again in plain arithmetic, to full double precision.
-double closed_form(const std::string& name, const at::Tensor& z, const at::Tensor& zt, double beta) {
+double closed_form(const std::string& name, const at::Tensor& z, const at::Tensor& zt,
+                   double beta) {
   const at::Tensor q = z.softmax(-1), p = zt.softmax(-1);
   double sum = 0;
   for (int64_t i = 0; i < z.size(1); ++i) {
-    const double a = q[0][i].item<double>(), b = p[0][i].item<double>(), m = beta * b + (1 - beta) * a;
+    const double a = q[0][i].item<double>(), b = p[0][i].item<double>(),
+                 m = beta * b + (1 - beta) * a;
     if (name == "forward-kl") sum += b * std::log(b / a);
     if (name == "reverse-kl") sum += a * std::log(a / b);
     if (name == "js") sum += beta * b * std::log(b / m) + (1 - beta) * a * std::log(a / m);
@@ -102,7 +109,8 @@ TEST(DivergenceTest, MeetsClosedFormsAndFiniteDifferences) {
 TEST(DivergenceTest, VanishesExactlyWhenBothAgree) {
   for (const std::string name : {"forward-kl", "reverse-kl", "js"}) {
     const at::Tensor z = at::randn({4, 50}, at::kDouble).set_requires_grad(true);
-    const at::Tensor value = (*divergence_of(name))(z, z.detach() + 3.5);  // logits are free up to a constant
+    const at::Tensor value =
+        (*divergence_of(name))(z, z.detach() + 3.5);  // logits are free up to a constant
     EXPECT_LT(value.abs().max().item<double>(), 1e-12) << name;
     value.sum().backward();
     EXPECT_LT(z.grad().abs().max().item<double>(), 1e-12) << name;
@@ -111,8 +119,8 @@ TEST(DivergenceTest, VanishesExactlyWhenBothAgree) {
 
 TEST(DivergenceTest, JsReachesBothKullbackLeiblers) {
   const at::Tensor z = at::randn({1, 7}, at::kDouble), zt = at::randn({1, 7}, at::kDouble);
-  EXPECT_NEAR((*divergence_of("js", 1e-7))(z, zt).item<double>(), (*divergence_of("forward-kl"))(z, zt).item<double>(),
-              1e-5);
+  EXPECT_NEAR((*divergence_of("js", 1e-7))(z, zt).item<double>(),
+              (*divergence_of("forward-kl"))(z, zt).item<double>(), 1e-5);
   EXPECT_NEAR((*divergence_of("js", 1 - 1e-7))(z, zt).item<double>(),
               (*divergence_of("reverse-kl"))(z, zt).item<double>(), 1e-5);
 }
@@ -172,7 +180,9 @@ struct Setting {
       for (int64_t r = 0; r < w.size(0); ++r) w[r].mul_(1 + 0.3 * rng.normal());
     }
   }
-  TrainContext context() { return {.student = student, .teacher = &teacher, .tokens = text, .rng = Rng(4, "opd")}; }
+  TrainContext context() {
+    return {.student = student, .teacher = &teacher, .tokens = text, .rng = Rng(4, "opd")};
+  }
 };
 
 OpdParams opd_params(const std::string& divergence, int64_t steps) {
@@ -191,7 +201,8 @@ TEST(OpdTest, NothingToLearnFromOneself) {
   Setting s;
   TrainContext context = s.context();
   double worst_loss = 0, worst_norm = 0;
-  context.on_step = [&](int64_t, int64_t, double loss, const std::map<std::string, double>& metrics) {
+  context.on_step = [&](int64_t, int64_t, double loss,
+                        const std::map<std::string, double>& metrics) {
     worst_loss = std::max(worst_loss, std::abs(loss));
     worst_norm = std::max(worst_norm, metrics.at("gradient_norm"));
     EXPECT_EQ(metrics.at("positions"), 6 * 12);
@@ -225,8 +236,10 @@ TEST(OpdTest, TheTeacherStaysAndSoDoFrozenWeights) {
   s.disturb();
   TrainContext context = s.context();
   context.frozen = {"model.layers.1.mlp.gate_proj.weight"};
-  const at::Tensor teacher = s.teacher.layer(0).up.clone(), frozen = s.student.layer(1).gate.clone();
-  const at::Tensor matrix = s.student.layer(0).up.clone(), norm = s.student.layer(0).mlp_norm.clone();
+  const at::Tensor teacher = s.teacher.layer(0).up.clone(),
+                   frozen = s.student.layer(1).gate.clone();
+  const at::Tensor matrix = s.student.layer(0).up.clone(),
+                   norm = s.student.layer(0).mlp_norm.clone();
   OpdParams params = opd_params("reverse-kl", 2);
   params.train = TrainedPart::norms;
   Opd(params).run(context);
@@ -250,7 +263,8 @@ TEST(OpdTest, MicroBatchesShareOneDenominator) {
   ModelTeacher teacher(s.teacher);
   const Objective objective{source, teacher, *divergence, tokens, domains};
   const auto weights = core::train::trainable_weights(s.student, {});
-  Rollout rollout{core::random_ids(5, 12, 37, 3), {2, 3, 4, 5, 6}, {12, 9, 12, 7, 12}, {0, 0, 0, 0, 0}};
+  Rollout rollout{
+      core::random_ids(5, 12, 37, 3), {2, 3, 4, 5, 6}, {12, 9, 12, 7, 12}, {0, 0, 0, 0, 0}};
   const auto gradients_with = [&](int64_t micro) {
     const double loss = distill_gradients(objective, s.student, rollout, micro).loss;
     std::vector<at::Tensor> out{at::tensor(loss)};
@@ -262,7 +276,8 @@ TEST(OpdTest, MicroBatchesShareOneDenominator) {
   };
   const auto whole = gradients_with(5), parts = gradients_with(2);
   for (std::size_t i = 0; i < whole.size(); ++i)
-    EXPECT_LT((whole[i] - parts[i]).abs().max().item<double>(), 1e-4 * (1 + whole[i].abs().max().item<double>()));
+    EXPECT_LT((whole[i] - parts[i]).abs().max().item<double>(),
+              1e-4 * (1 + whole[i].abs().max().item<double>()));
 
   // Padding has no say: other ids behind a sequence's end change nothing.
   rollout.ids_nt[1].slice(0, 9).fill_(0);

@@ -60,7 +60,8 @@ struct PlainDecoder {
       for (std::size_t h = 0; h < x[t].size(); h += d)
         for (std::size_t j = 0; j < d / 2; ++j) {
           const double angle =
-              static_cast<double>(t) * std::pow(c.rope.theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
+              static_cast<double>(t) *
+              std::pow(c.rope.theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
           const double a = x[t][h + j], b = x[t][h + j + d / 2];
           x[t][h + j] = a * std::cos(angle) - b * std::sin(angle);
           x[t][h + j + d / 2] = b * std::cos(angle) + a * std::sin(angle);
@@ -114,7 +115,9 @@ struct PlainDecoder {
   }
 };
 
-double largest_difference(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+double largest_difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
 
 class ModelTest : public ::testing::Test {
  protected:
@@ -146,7 +149,8 @@ TEST_F(ModelTest, CacheGivesTheSameLogits) {
   KvCache cache;
   std::vector<at::Tensor> pieces;
   int64_t at = 0;
-  for (const int64_t t : {5, 1, 1, 7, 6}) {  // start, single tokens, several tokens behind a filled cache
+  for (const int64_t t :
+       {5, 1, 1, 7, 6}) {  // start, single tokens, several tokens behind a filled cache
     pieces.push_back(model.forward(ids_nt.slice(1, at, at + t), &cache));
     at += t;
     EXPECT_EQ(cache.length, at);
@@ -186,7 +190,8 @@ TEST_F(ModelTest, HalfTypesStayClose) {
 
 TEST_F(ModelTest, RandomIsReproducible) {
   const format::ModelConfig config = tiny_config();
-  Model a = Model::random(config, {}, 11), b = Model::random(config, {}, 11), other = Model::random(config, {}, 12);
+  Model a = Model::random(config, {}, 11), b = Model::random(config, {}, 11),
+        other = Model::random(config, {}, 12);
   for (const auto& [name, w] : a.named_weights()) {
     const format::WeightId id = *format::id_of_canonical(config.architecture(), name);
     EXPECT_TRUE(at::equal(w, b.weight(id))) << name;
@@ -217,7 +222,8 @@ class MemoryCheckpoint : public format::Checkpoint {
  public:
   explicit MemoryCheckpoint(Model& model) : model_(model) { config_ = model.config(); }
   void read(std::string_view name, std::span<float> out) const override {
-    const at::Tensor w = host_float(model_.weight(*format::id_of_canonical(config_.architecture(), name)));
+    const at::Tensor w =
+        host_float(model_.weight(*format::id_of_canonical(config_.architecture(), name)));
     std::copy(floats(w).begin(), floats(w).end(), out.begin());
     reads.emplace_back(name);
   }
@@ -266,7 +272,8 @@ TEST_F(ModelTest, RoundsWeightsWhenAsked) {
   options.weights = at::kBFloat16;
   Model model(std::make_shared<MemoryCheckpoint>(origin), options);
   EXPECT_EQ(model.layer(0).query.scalar_type(), at::kFloat);
-  EXPECT_TRUE(at::equal(model.layer(0).query, origin.layer(0).query.to(at::kBFloat16).to(at::kFloat)));
+  EXPECT_TRUE(
+      at::equal(model.layer(0).query, origin.layer(0).query.to(at::kBFloat16).to(at::kFloat)));
 }
 
 TEST(DeviceTest, Names) {

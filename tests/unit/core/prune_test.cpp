@@ -39,7 +39,9 @@ Model with_idle_layers(const std::vector<int>& idle, uint64_t seed = 1) {
   return model;
 }
 
-Probe probe_of(int64_t n = 4, int64_t t = 48) { return {core::random_ids(n, t, 37, 3)}; }
+Probe probe_of(int64_t n = 4, int64_t t = 48) {
+  return {core::random_ids(n, t, 37, 3)};
+}
 
 DepthParams params_of(int64_t remove, bool contiguous, DepthRepair repair) {
   DepthParams params;
@@ -89,7 +91,8 @@ TEST(ApplyTest, RefusesAPlanOfAnotherModel) {
 
 TEST(DepthTest, FindsTheIdleLayers) {
   Model model = with_idle_layers({1, 4, 5});
-  const PrunePlan one_by_one = Depth(params_of(3, false, DepthRepair::none)).plan(model, probe_of());
+  const PrunePlan one_by_one =
+      Depth(params_of(3, false, DepthRepair::none)).plan(model, probe_of());
   EXPECT_EQ(one_by_one.remove_layers, (std::vector{1, 4, 5}));
   EXPECT_NEAR(one_by_one.scores[4], 0, 1e-6);
   EXPECT_GT(one_by_one.scores[3], 1e-3);
@@ -111,7 +114,8 @@ TEST(DepthTest, PlanLeavesTheModelAsItWas) {
 TEST(DepthTest, ProtectsTheEnds) {
   Model model = with_idle_layers({0, 6});
   for (const bool contiguous : {true, false}) {
-    const PrunePlan plan = Depth(params_of(5, contiguous, DepthRepair::none)).plan(model, probe_of());
+    const PrunePlan plan =
+        Depth(params_of(5, contiguous, DepthRepair::none)).plan(model, probe_of());
     EXPECT_EQ(plan.remove_layers, (std::vector{1, 2, 3, 4, 5}));
     EXPECT_THROW(Depth(params_of(6, contiguous, DepthRepair::none)).plan(model, probe_of()), Error);
   }
@@ -130,26 +134,32 @@ TEST(DepthTest, RepairMinimisesTheResidual) {
 
   at::Tensor x = model.embed(probe.ids_nt), u;
   for (int i = 0; i < gone; ++i)
-    x = model.block(i, x, [&](Role role, const at::Tensor& t) { if (role == Role::down) u = t; });
+    x = model.block(i, x, [&](Role role, const at::Tensor& t) {
+      if (role == Role::down) u = t;
+    });
   const at::Tensor target = model.block(gone, x)[0].to(at::kDouble);
-  const at::Tensor down = model.layer(gone - 1).down.to(at::kDouble), repaired = plan.replace.at(name).to(at::kDouble);
+  const at::Tensor down = model.layer(gone - 1).down.to(at::kDouble),
+                   repaired = plan.replace.at(name).to(at::kDouble);
   const at::Tensor u_ti = u[0].to(at::kDouble), x_th = x[0].to(at::kDouble);
   const at::Tensor m_th = at::matmul(u_ti, down.t());
   const at::Tensor left_th = target - (x_th - m_th + at::matmul(u_ti, repaired.t()));
-  EXPECT_LT(left_th.square().sum().item<double>(), 0.9 * (target - x_th).square().sum().item<double>());
+  EXPECT_LT(left_th.square().sum().item<double>(),
+            0.9 * (target - x_th).square().sum().item<double>());
   // At the least squares solution the residual is orthogonal to the features.
   const double correlation = at::matmul(m_th.t(), left_th).abs().max().item<double>();
   EXPECT_LT(correlation, 1e-4 * at::matmul(m_th.t(), target - x_th).abs().max().item<double>());
 }
 
 TEST(DepthTest, RepairRecoversAPlantedMap) {
-  // Layer 4 adds exactly what layer 3's MLP would add with another down projection: the same inputs (layer 3's MLP is
-  // copied, and layer 3's own output is so small that the stream does not move), a map A* = 0.5 on it.
+  // Layer 4 adds exactly what layer 3's MLP would add with another down projection: the same inputs
+  // (layer 3's MLP is copied, and layer 3's own output is so small that the stream does not move),
+  // a map A* = 0.5 on it.
   Model model = core::lively_model(deep_config(), 6);
   model.layer(3).output.zero_();
   model.layer(4).output.zero_();
   model.layer(3).down.mul_(1e-3);
-  for (const Role role : {Role::mlp_norm, Role::gate, Role::up}) model.layer(4).of(role).copy_(model.layer(3).of(role));
+  for (const Role role : {Role::mlp_norm, Role::gate, Role::up})
+    model.layer(4).of(role).copy_(model.layer(3).of(role));
   model.layer(4).down.copy_(model.layer(3).down * 0.5);
   DepthParams params = params_of(1, true, DepthRepair::linear);
   params.damp = 1e-12;
@@ -157,12 +167,14 @@ TEST(DepthTest, RepairRecoversAPlantedMap) {
   ASSERT_EQ(plan.remove_layers, std::vector{4}) << plan.to_json();
   const at::Tensor got = plan.replace.at("model.layers.3.mlp.down_proj.weight");
   const at::Tensor expected = model.layer(3).down * 1.5;
-  EXPECT_LT((got - expected).abs().max().item<double>(), 0.02 * expected.abs().max().item<double>());
+  EXPECT_LT((got - expected).abs().max().item<double>(),
+            0.02 * expected.abs().max().item<double>());
 }
 
 TEST(DepthTest, HeldOutTextDecidesOnTheRepair) {
   Model model = core::lively_model(deep_config(), 2);
-  const PrunePlan plan = Depth(params_of(2, true, DepthRepair::linear)).plan(model, probe_of(8, 64));
+  const PrunePlan plan =
+      Depth(params_of(2, true, DepthRepair::linear)).plan(model, probe_of(8, 64));
   ASSERT_EQ(plan.notes.size(), 1u) << plan.to_json();
   const bool dropped = plan.notes[0].find("left unrepaired") != std::string::npos;
   EXPECT_EQ(plan.replace.empty(), dropped);

@@ -27,12 +27,15 @@ fs::path shared_folder() {
   return given ? fs::path(given) : fs::path(CUPEL_SOURCE_DIR) / ".." / "shared";
 }
 
-json read_json(const fs::path& path) { return json::parse(std::ifstream(path)); }
+json read_json(const fs::path& path) {
+  return json::parse(std::ifstream(path));
+}
 
 /// Unpacks `member` of an archive; false if the archive is not there.
 bool unpack(const fs::path& archive, const std::string& member, const std::string& folder) {
   if (!fs::exists(archive)) return false;
-  const std::string command = "tar xJf '" + archive.string() + "' -C '" + folder + "' '" + member + "'";
+  const std::string command =
+      "tar xJf '" + archive.string() + "' -C '" + folder + "' '" + member + "'";
   return std::system(command.c_str()) == 0;
 }
 
@@ -51,11 +54,13 @@ TEST(ReferenceTest, Stories260K) {
   const c10::NoGradGuard no_grad;
   const TemporaryFolder folder;
   const fs::path archive = shared_folder() / "data" / "models.tar.xz";
-  if (!unpack(archive, "models/stories260K", folder / "")) GTEST_SKIP() << archive << " is not there";
+  if (!unpack(archive, "models/stories260K", folder / ""))
+    GTEST_SKIP() << archive << " is not there";
   const std::string path = folder / "models/stories260K";
   const json reference = read_json(path + "/reference.json");
   Model model(format::Checkpoint::open(path), {});
-  EXPECT_NEAR(log_probability(model, ids_of(reference["score_ids"])), reference["sum_logprob"].get<double>(), 1e-4);
+  EXPECT_NEAR(log_probability(model, ids_of(reference["score_ids"])),
+              reference["sum_logprob"].get<double>(), 1e-4);
 
   const at::Tensor expected = ids_of(reference["greedy_ids"]);
   const at::Tensor prompt = ids_of(reference["prompt_ids"]);
@@ -69,7 +74,8 @@ TEST(ReferenceTest, TinyLlamas) {
   const fs::path archive = shared_folder() / "fixtures" / "tiny-models.tar.xz";
   for (const std::string name : {"llama_gqa_untied", "llama3_rope_headdim32_tied_sharded"}) {
     const TemporaryFolder folder;
-    if (!unpack(archive, "tiny-models/" + name, folder / "")) GTEST_SKIP() << archive << " is not there";
+    if (!unpack(archive, "tiny-models/" + name, folder / ""))
+      GTEST_SKIP() << archive << " is not there";
     const std::string path = folder / ("tiny-models/" + name);
     Model model(format::Checkpoint::open(path), {});
     const json reference = read_json(path + "/reference.json");
@@ -78,7 +84,8 @@ TEST(ReferenceTest, TinyLlamas) {
       const at::Tensor last = model.forward(ids_of(sequence["tokens"]))[0][-1];
       ASSERT_EQ(last.numel(), static_cast<int64_t>(expected.size()));
       for (int64_t v = 0; v < last.numel(); ++v)
-        ASSERT_NEAR(last[v].item<double>(), expected[static_cast<std::size_t>(v)], 2e-4) << name << " " << key;
+        ASSERT_NEAR(last[v].item<double>(), expected[static_cast<std::size_t>(v)], 2e-4)
+            << name << " " << key;
     }
   }
 }

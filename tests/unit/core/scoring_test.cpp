@@ -29,7 +29,8 @@ using format::Role;
 
 std::vector<text::Token> tokens_of(const at::Tensor& ids) {
   std::vector<text::Token> out;
-  for (int64_t i = 0; i < ids.numel(); ++i) out.push_back(static_cast<text::Token>(ids.flatten()[i].item<int64_t>()));
+  for (int64_t i = 0; i < ids.numel(); ++i)
+    out.push_back(static_cast<text::Token>(ids.flatten()[i].item<int64_t>()));
   return out;
 }
 
@@ -46,7 +47,8 @@ TEST(ScorerTest, HandsOverAllRowsInPieces) {
       EXPECT_LE(rows.rows, 256);
       for (int64_t r = 0; r < rows.rows; ++r)
         for (int64_t v = 0; v < 37; ++v)
-          ASSERT_NEAR(rows.row(r)[static_cast<std::size_t>(v)], expected[rows.first + r][v].item<float>(), 1e-4);
+          ASSERT_NEAR(rows.row(r)[static_cast<std::size_t>(v)],
+                      expected[rows.first + r][v].item<float>(), 1e-4);
       next += rows.rows;
     });
     EXPECT_EQ(next, 300);
@@ -67,10 +69,12 @@ TEST(ScorerTest, NamesThePositionOfBadLogits) {
     }
     return "no error";
   };
-  EXPECT_NE(message_of(model).find("starts at position 11 in the embedding of token 5"), std::string::npos);
+  EXPECT_NE(message_of(model).find("starts at position 11 in the embedding of token 5"),
+            std::string::npos);
   Model other = lively_model(tiny_config(), 1);
   other.layer(1).up.mul_(std::numeric_limits<float>::max());
-  EXPECT_NE(message_of(other).find("starts at position 0 in layer 1"), std::string::npos) << message_of(other);
+  EXPECT_NE(message_of(other).find("starts at position 0 in layer 1"), std::string::npos)
+      << message_of(other);
 }
 
 TEST(ScorerTest, RefusesWhatTheModelCannotTake) {
@@ -106,7 +110,8 @@ TEST(SamplingTest, SequencesDrawFromStreamsOfTheirOwn) {
   const at::Tensor all = sample(model, prompts, 20, 1.0, Rng(7));
   EXPECT_TRUE(at::equal(all, sample(model, prompts, 20, 1.0, Rng(7))));
   EXPECT_FALSE(at::equal(all[0], all[1]));
-  EXPECT_TRUE(at::equal(all.slice(0, 0, 2), sample(model, prompts.slice(0, 0, 2), 20, 1.0, Rng(7))));
+  EXPECT_TRUE(
+      at::equal(all.slice(0, 0, 2), sample(model, prompts.slice(0, 0, 2), 20, 1.0, Rng(7))));
 }
 
 TEST(SamplingTest, FrequenciesAreTheProbabilities) {
@@ -115,7 +120,8 @@ TEST(SamplingTest, FrequenciesAreTheProbabilities) {
   const double temperature = 1.7;
   const at::Tensor p_v = at::softmax(model.forward(prompt)[0][4].to(at::kDouble) / temperature, -1);
   const int64_t draws = 4000;
-  const at::Tensor ids = sample(model, prompt.expand({draws, 5}), 1, temperature, Rng(3)).select(1, 5);
+  const at::Tensor ids =
+      sample(model, prompt.expand({draws, 5}), 1, temperature, Rng(3)).select(1, 5);
   double chi_square = 0;
   for (int64_t v = 0; v < 37; ++v) {
     const double expected = p_v[v].item<double>() * static_cast<double>(draws);
@@ -150,8 +156,8 @@ TEST(StatsTest, KeepsOnlyWhatIsNeeded) {
 }
 
 TEST(TensorUtilTest, ArraysRoundTrip) {
-  for (const at::ScalarType type :
-       {at::kFloat, at::kDouble, at::kByte, at::kChar, at::kInt, at::kLong, at::kHalf, at::kBFloat16}) {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kByte, at::kChar, at::kInt,
+                                    at::kLong, at::kHalf, at::kBFloat16}) {
     const at::Tensor t = (at::randn({3, 5}) * 20).to(type);
     const at::Tensor back = tensor_of(array_of(t.t()));
     EXPECT_EQ(back.scalar_type(), type);
@@ -171,7 +177,8 @@ TEST(TensorUtilTest, DecodedWeightUndoesTheTransform) {
   at::Tensor transformed_ti = x_ti.clone();
   format::apply(code.input, transformed_ti.data_ptr<float>(), 6, 8);
   const at::Tensor expected = at::matmul(transformed_ti, w_oi.t());
-  EXPECT_LT((at::matmul(x_ti, decoded_weight(code).t()) - expected).abs().max().item<double>(), 1e-4);
+  EXPECT_LT((at::matmul(x_ti, decoded_weight(code).t()) - expected).abs().max().item<double>(),
+            1e-4);
 }
 
 }  // namespace

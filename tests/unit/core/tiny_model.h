@@ -32,7 +32,8 @@ inline format::ModelConfig tiny_config() {
 }
 
 /// Random weights, large enough that every part of the model shows in the logits.
-inline Model lively_model(const format::ModelConfig& config, uint64_t seed, at::ScalarType compute = at::kFloat) {
+inline Model lively_model(const format::ModelConfig& config, uint64_t seed,
+                          at::ScalarType compute = at::kFloat) {
   ModelOptions options;
   options.weights = options.compute = compute;
   Model model = Model::random(config, options, seed);
@@ -50,7 +51,8 @@ inline Model lively_model(const format::ModelConfig& config, uint64_t seed, at::
 inline at::Tensor random_ids(int64_t n, int64_t t, int64_t vocab, uint64_t seed) {
   Rng rng(seed, "ids");
   std::vector<int64_t> ids;
-  for (int64_t i = 0; i < n * t; ++i) ids.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(vocab))));
+  for (int64_t i = 0; i < n * t; ++i)
+    ids.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(vocab))));
   return at::tensor(ids, at::kLong).view({n, t});
 }
 

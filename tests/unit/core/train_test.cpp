@@ -24,7 +24,8 @@
 namespace cupel::core::train {
 namespace {
 
-// A text with a rule that can be learned: each token is the last one times 3 plus 1, sometimes a random one.
+// A text with a rule that can be learned: each token is the last one times 3 plus 1, sometimes a
+// random one.
 std::vector<int64_t> rule_text(int64_t tokens, int64_t vocab) {
   Rng rng(1, "text");
   std::vector<int64_t> out{0};
@@ -57,7 +58,8 @@ TEST(LearningRateTest, WarmsUpAndFalls) {
   EXPECT_DOUBLE_EQ(learning_rate(p, 3, 100), 2);
   EXPECT_DOUBLE_EQ(learning_rate(p, 4, 100), 2);
   EXPECT_DOUBLE_EQ(learning_rate(p, 99, 100), 0.5);
-  for (int64_t s = 5; s < 100; ++s) EXPECT_LT(learning_rate(p, s, 100), learning_rate(p, s - 1, 100));
+  for (int64_t s = 5; s < 100; ++s)
+    EXPECT_LT(learning_rate(p, s, 100), learning_rate(p, s - 1, 100));
   EXPECT_DOUBLE_EQ(learning_rate(p, 0, 1), 0.5);
 }
 
@@ -118,7 +120,8 @@ TEST(AdamWTest, NamesTheWeightOfABadGradient) {
 TEST(CheckpointTest, RoundTrips) {
   const TemporaryFolder folder;
   const at::Tensor a = at::randn({3, 4}), b = at::full({1}, int64_t{7}, at::kLong);
-  save_checkpoint(folder / "c.h5", {{"m/model.x.weight", a}, {"steps", b}, {"h", a.to(at::kBFloat16)}});
+  save_checkpoint(folder / "c.h5",
+                  {{"m/model.x.weight", a}, {"steps", b}, {"h", a.to(at::kBFloat16)}});
   const auto back = load_checkpoint(folder / "c.h5");
   ASSERT_EQ(back.size(), 3u);
   EXPECT_TRUE(at::equal(back.at("m/model.x.weight"), a));
@@ -133,8 +136,9 @@ TEST(TrainLmTest, PiecesOfTheHeadGiveTheWholeGradient) {
   const auto gradients_with = [&](int64_t rows) {
     at::Tensor x_nth = model.embed(ids_nt);
     for (int i = 0; i < model.layers(); ++i) x_nth = model.block(i, x_nth);
-    backward_through_head(model, x_nth.reshape({22, 16}), rows,
-                          [](int64_t, const at::Tensor& logits_rv) { return logits_rv.square().sum() / 100; });
+    backward_through_head(
+        model, x_nth.reshape({22, 16}), rows,
+        [](int64_t, const at::Tensor& logits_rv) { return logits_rv.square().sum() / 100; });
     std::vector<at::Tensor> out;
     for (const auto& [name, w] : weights) {
       out.push_back(w.grad().clone());
@@ -144,7 +148,8 @@ TEST(TrainLmTest, PiecesOfTheHeadGiveTheWholeGradient) {
   };
   const auto whole = gradients_with(22), pieces = gradients_with(5);
   for (std::size_t i = 0; i < weights.size(); ++i)
-    EXPECT_LT((whole[i] - pieces[i]).abs().max().item<double>(), 1e-9 * (1 + whole[i].abs().max().item<double>()))
+    EXPECT_LT((whole[i] - pieces[i]).abs().max().item<double>(),
+              1e-9 * (1 + whole[i].abs().max().item<double>()))
         << weights[i].first;
 }
 
@@ -152,7 +157,8 @@ TEST(TrainLmTest, LearnsARule) {
   Model model = Model::random(tiny_config(), {}, 3);
   TrainContext context = context_of(model);
   std::vector<double> losses;
-  context.on_step = [&](int64_t step, int64_t steps, double loss, const std::map<std::string, double>& metrics) {
+  context.on_step = [&](int64_t step, int64_t steps, double loss,
+                        const std::map<std::string, double>& metrics) {
     EXPECT_EQ(step, static_cast<int64_t>(losses.size()) + 1);
     EXPECT_EQ(steps, 150);
     EXPECT_TRUE(metrics.contains("lr") && metrics.contains("gradient_norm"));

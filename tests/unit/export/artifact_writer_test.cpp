@@ -107,8 +107,7 @@ TEST(ArtifactWriter, PlanesLieOnPages) {
   const TemporaryFolder folder;
   write_artifact(folder / "a.cupel", tiny_content());
   const auto artifact = Artifact::open(folder / "a.cupel");
-  for (const auto& d : artifact->datasets())
-    EXPECT_EQ(d.offset % 4096, 0u) << d.name;
+  for (const auto& d : artifact->datasets()) EXPECT_EQ(d.offset % 4096, 0u) << d.name;
 }
 
 TEST(ArtifactWriter, TokenizerAndManifestMayBeAbsent) {

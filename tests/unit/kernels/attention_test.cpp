@@ -32,19 +32,20 @@ struct Problem {
       to->resize(from->size());
       for (std::size_t i = 0; i < from->size(); ++i) {
         (*to)[i] = format::f32_to_f16((*from)[i]);
-        (*from)[i] = format::f16_to_f32((*to)[i]);   // one oracle for both types
+        (*from)[i] = format::f16_to_f32((*to)[i]);  // one oracle for both types
       }
     }
   }
   KvView view(ElementType type) const {
     const bool half = type == ElementType::f16;
     return {type, half ? static_cast<const void*>(half_keys.data()) : keys.data(),
-            half ? static_cast<const void*>(half_values.data()) : values.data(), shape.kv_heads, shape.head_dim};
+            half ? static_cast<const void*>(half_values.data()) : values.data(), shape.kv_heads,
+            shape.head_dim};
   }
   std::vector<float> run(ElementType type, Isa isa) const {
     std::vector<float> out(q.size(), NAN);
-    cpu_kernels(isa).attention(q.data(), view(type), shape.count, shape.heads, shape.scale(), out.data(), 0,
-                               shape.heads);
+    cpu_kernels(isa).attention(q.data(), view(type), shape.count, shape.heads, shape.scale(),
+                               out.data(), 0, shape.heads);
     return out;
   }
 };
@@ -61,7 +62,8 @@ std::vector<double> oracle(const Problem& p) {
     for (int64_t t = 0; t < s.count; ++t) {
       double dot = 0;
       for (int64_t d = 0; d < s.head_dim; ++d)
-        dot += static_cast<double>(p.q[static_cast<std::size_t>(h * s.head_dim + d)]) * p.keys[at(t, d)];
+        dot += static_cast<double>(p.q[static_cast<std::size_t>(h * s.head_dim + d)]) *
+               p.keys[at(t, d)];
       scores[static_cast<std::size_t>(t)] = dot * s.scale();
     }
     const double highest = *std::ranges::max_element(scores);
@@ -72,15 +74,17 @@ std::vector<double> oracle(const Problem& p) {
       for (int64_t d = 0; d < s.head_dim; ++d)
         out[static_cast<std::size_t>(h * s.head_dim + d)] += weight * p.values[at(t, d)];
     }
-    for (int64_t d = 0; d < s.head_dim; ++d) out[static_cast<std::size_t>(h * s.head_dim + d)] /= sum;
+    for (int64_t d = 0; d < s.head_dim; ++d)
+      out[static_cast<std::size_t>(h * s.head_dim + d)] /= sum;
   }
   return out;
 }
 
 TEST(Attention, AgreesWithDouble) {
-  const std::vector<Shape> shapes = {{1, 1, 8, 1},    {2, 2, 64, 7},    {9, 3, 64, 255},  {9, 3, 64, 256},
-                                     {9, 3, 64, 257}, {14, 2, 64, 700}, {4, 1, 128, 513}, {3, 3, 80, 300},
-                                     {2, 1, 20, 40},  {5, 1, 36, 1000}, {8, 2, 256, 260}};
+  const std::vector<Shape> shapes = {{1, 1, 8, 1},     {2, 2, 64, 7},   {9, 3, 64, 255},
+                                     {9, 3, 64, 256},  {9, 3, 64, 257}, {14, 2, 64, 700},
+                                     {4, 1, 128, 513}, {3, 3, 80, 300}, {2, 1, 20, 40},
+                                     {5, 1, 36, 1000}, {8, 2, 256, 260}};
   for (const Shape& shape : shapes) {
     const Problem problem(shape);
     const auto expected = oracle(problem);
@@ -88,8 +92,9 @@ TEST(Attention, AgreesWithDouble) {
       for (const Isa isa : available_isas()) {
         const auto out = problem.run(type, isa);
         for (std::size_t i = 0; i < out.size(); ++i)
-          ASSERT_NEAR(out[i], expected[i], 2e-5) << isa_name(isa) << " heads " << shape.heads << " dim "
-                                                 << shape.head_dim << " count " << shape.count << " at " << i;
+          ASSERT_NEAR(out[i], expected[i], 2e-5)
+              << isa_name(isa) << " heads " << shape.heads << " dim " << shape.head_dim << " count "
+              << shape.count << " at " << i;
       }
   }
 }
@@ -99,7 +104,8 @@ TEST(Attention, LargeScoresDoNotOverflow) {
   const auto expected = oracle(problem);
   for (const Isa isa : available_isas()) {
     const auto out = problem.run(ElementType::f16, isa);
-    for (std::size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], 5e-3) << isa_name(isa);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      ASSERT_NEAR(out[i], expected[i], 5e-3) << isa_name(isa);
   }
 }
 
@@ -112,8 +118,9 @@ TEST(Attention, HeadsDoNotDependOnTheSplitOrOnTheCacheBehind) {
       for (const int64_t piece : {1, 2, 3, 5, 13}) {
         std::vector<float> out(whole.size(), NAN);
         for (int64_t h = 0; h < shape.heads; h += piece)
-          cpu_kernels(isa).attention(problem.q.data(), problem.view(type), shape.count, shape.heads, shape.scale(),
-                                     out.data(), h, std::min(h + piece, shape.heads));
+          cpu_kernels(isa).attention(problem.q.data(), problem.view(type), shape.count, shape.heads,
+                                     shape.scale(), out.data(), h,
+                                     std::min(h + piece, shape.heads));
         EXPECT_EQ(out, whole) << isa_name(isa) << " pieces of " << piece;
       }
       // What lies behind the last position must not matter, NaN included.
@@ -134,14 +141,17 @@ TEST(Attention, SameBitsWhereverTheCacheLies) {
   const auto copy_head = [&](auto& to, const auto& from) {
     for (int64_t t = 0; t < alone.count; ++t)
       for (int64_t d = 0; d < 64; ++d)
-        to[static_cast<std::size_t>(t * 64 + d)] = from[static_cast<std::size_t>((t * 3 + 1) * 64 + d)];
+        to[static_cast<std::size_t>(t * 64 + d)] =
+            from[static_cast<std::size_t>((t * 3 + 1) * 64 + d)];
   };
   copy_head(narrow.half_keys, wide.half_keys);
   copy_head(narrow.half_values, wide.half_values);
   std::copy_n(wide.q.begin() + 3 * 64, 3 * 64, narrow.q.begin());
   for (const Isa isa : available_isas()) {
-    const auto of_wide = wide.run(ElementType::f16, isa), of_narrow = narrow.run(ElementType::f16, isa);
-    EXPECT_TRUE(std::equal(of_narrow.begin(), of_narrow.end(), of_wide.begin() + 3 * 64)) << isa_name(isa);
+    const auto of_wide = wide.run(ElementType::f16, isa),
+               of_narrow = narrow.run(ElementType::f16, isa);
+    EXPECT_TRUE(std::equal(of_narrow.begin(), of_narrow.end(), of_wide.begin() + 3 * 64))
+        << isa_name(isa);
   }
 }
 

@@ -12,10 +12,11 @@ namespace {
 
 using format::ElementType;
 
-constexpr int64_t kRows = 14;   // of x: whole tiles of every level and some over
+constexpr int64_t kRows = 14;  // of x: whole tiles of every level and some over
 
 DenseMatrix matrix(const PackedTensor& packed, ElementType type) {
-  return {type, packed.tensor.rows, packed.tensor.cols, packed.tensor.planes.at("values").bytes.data()};
+  return {type, packed.tensor.rows, packed.tensor.cols,
+          packed.tensor.planes.at("values").bytes.data()};
 }
 
 std::vector<float> multiply(const DenseMatrix& w, const float* x, int64_t m, Isa isa) {
@@ -35,12 +36,14 @@ TEST(Dense, AgreesWithTheSumInDouble) {
           for (int64_t o = 0; o < 11; ++o) {
             double sum = 0, magnitude = 0;
             for (int64_t i = 0; i < cols; ++i) {
-              const double term = static_cast<double>(weights[static_cast<std::size_t>(o * cols + i)]) *
-                                  x[static_cast<std::size_t>(r * cols + i)];
+              const double term =
+                  static_cast<double>(weights[static_cast<std::size_t>(o * cols + i)]) *
+                  x[static_cast<std::size_t>(r * cols + i)];
               sum += term;
               magnitude += std::abs(term);
             }
-            ASSERT_NEAR(y[static_cast<std::size_t>(r * 11 + o)], sum, 2e-6 * magnitude) << isa_name(isa) << ' ' << cols;
+            ASSERT_NEAR(y[static_cast<std::size_t>(r * 11 + o)], sum, 2e-6 * magnitude)
+                << isa_name(isa) << ' ' << cols;
           }
       }
     }
@@ -61,7 +64,8 @@ TEST(Dense, SameBitsForEveryNumberOfRowsAndSplit) {
       for (const int64_t piece : {1, 3, 5, 16}) {
         std::vector<float> y(whole.size(), NAN);
         for (int64_t begin = 0; begin < rows; begin += piece)
-          cpu_kernels(isa).dense(w, x.data(), cols, kRows, y.data(), rows, begin, std::min(begin + piece, rows));
+          cpu_kernels(isa).dense(w, x.data(), cols, kRows, y.data(), rows, begin,
+                                 std::min(begin + piece, rows));
         EXPECT_EQ(y, whole) << isa_name(isa) << " pieces of " << piece;
       }
     }

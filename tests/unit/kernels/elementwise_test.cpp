@@ -36,13 +36,15 @@ TEST(Elementwise, SiluTimesGateOverTheWholeRange) {
   const int64_t n = 4001;
   std::vector<float> a(n), b = normals(n, "gate");
   for (int64_t i = 0; i < n; ++i)
-    a[static_cast<std::size_t>(i)] = static_cast<float>((i % 2 == 0 ? 1 : -1) * std::pow(10.0, -8.0 + i * 16.0 / n));
+    a[static_cast<std::size_t>(i)] =
+        static_cast<float>((i % 2 == 0 ? 1 : -1) * std::pow(10.0, -8.0 + i * 16.0 / n));
   for (const Isa isa : available_isas()) {
     std::vector<float> out = a;
     cpu_kernels(isa).silu_mul(out.data(), b.data(), n);
     for (std::size_t i = 0; i < a.size(); ++i) {
       const double x = a[i], expected = x / (1.0 + std::exp(-x)) * b[i];
-      ASSERT_NEAR(out[i], expected, 5e-7 * std::abs(expected) + 1e-36) << isa_name(isa) << " at " << x;
+      ASSERT_NEAR(out[i], expected, 5e-7 * std::abs(expected) + 1e-36)
+          << isa_name(isa) << " at " << x;
     }
   }
 }
@@ -70,10 +72,13 @@ TEST(Elementwise, RopeTurnsPairsBySameBitsAtEveryLevel) {
       cpu_kernels(isa).rope(out.data(), heads, dim, cosine.data(), sine.data());
       for (int64_t h = 0; h < heads; ++h)
         for (int64_t i = 0; i < half; ++i) {
-          const auto low = static_cast<std::size_t>(h * dim + i), high = low + static_cast<std::size_t>(half);
+          const auto low = static_cast<std::size_t>(h * dim + i),
+                     high = low + static_cast<std::size_t>(half);
           const auto at = static_cast<std::size_t>(i);
-          ASSERT_EQ(out[low], x[low] * cosine[at] - x[high] * sine[at]) << isa_name(isa) << " dim " << dim;
-          ASSERT_EQ(out[high], x[high] * cosine[at] + x[low] * sine[at]) << isa_name(isa) << " dim " << dim;
+          ASSERT_EQ(out[low], x[low] * cosine[at] - x[high] * sine[at])
+              << isa_name(isa) << " dim " << dim;
+          ASSERT_EQ(out[high], x[high] * cosine[at] + x[low] * sine[at])
+              << isa_name(isa) << " dim " << dim;
         }
     }
   }
@@ -85,17 +90,20 @@ TEST(Elementwise, TransformIsTheDefinitionBitForBit) {
       for (const bool with_scale : {false, true}) {
         const int64_t n = block == 0 ? 101 : 3 * block;
         format::InputTransform definition{.id = "t", .hadamard = block};
-        for (int64_t i = 0; with_signs && i < n; ++i) definition.signs.push_back(i * 7 % 3 == 0 ? -1 : 1);
+        for (int64_t i = 0; with_signs && i < n; ++i)
+          definition.signs.push_back(i * 7 % 3 == 0 ? -1 : 1);
         if (with_scale) definition.scale = normals(n, "scale");
         const auto x = normals(n, "x");
         std::vector<float> expected = x;
         format::apply(definition, expected.data(), 1, n);
         for (const Isa isa : available_isas()) {
           std::vector<float> out = x;
-          cpu_kernels(isa).transform(out.data(), n, block, with_signs ? definition.signs.data() : nullptr,
+          cpu_kernels(isa).transform(out.data(), n, block,
+                                     with_signs ? definition.signs.data() : nullptr,
                                      with_scale ? definition.scale.data() : nullptr);
           EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0)
-              << isa_name(isa) << " block " << block << " signs " << with_signs << " scale " << with_scale;
+              << isa_name(isa) << " block " << block << " signs " << with_signs << " scale "
+              << with_scale;
         }
       }
 }
@@ -103,8 +111,9 @@ TEST(Elementwise, TransformIsTheDefinitionBitForBit) {
 TEST(Elementwise, ToF16IsTheDefinition) {
   auto x = normals(1003, "x", 100.0);
   const float infinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> edges = {0.0F,      -0.0F, 65504.0F, 65519.9F, 65520.0F,       -1e9F,         infinity,
-                                    -infinity, 6e-8F, 2.9e-8F,  6.1e-5F,  1.00048828125F, 1.00146484375F};
+  const std::vector<float> edges = {0.0F,    -0.0F,          65504.0F,      65519.9F, 65520.0F,
+                                    -1e9F,   infinity,       -infinity,     6e-8F,    2.9e-8F,
+                                    6.1e-5F, 1.00048828125F, 1.00146484375F};
   x.insert(x.end(), edges.begin(), edges.end());
   for (const Isa isa : available_isas()) {
     std::vector<uint16_t> out(x.size());

@@ -15,12 +15,14 @@ class EachIsa : public testing::TestWithParam<Isa> {};
 TEST_P(EachIsa, TableIsFilledOrRefused) {
   if (GetParam() > best_isa()) {
     EXPECT_THROW(cpu_kernels(GetParam()), Error);
-    GTEST_SKIP() << "this processor lacks " << isa_name(GetParam()) << ": its kernels are not tested";
+    GTEST_SKIP() << "this processor lacks " << isa_name(GetParam())
+                 << ": its kernels are not tested";
   }
   const CpuKernels& kernels = cpu_kernels(GetParam());
   EXPECT_EQ(kernels.isa, GetParam());
-  EXPECT_TRUE(kernels.quantize && kernels.uniform && kernels.dense && kernels.rms_norm && kernels.silu_mul &&
-              kernels.rope && kernels.transform && kernels.attention && kernels.to_f16);
+  EXPECT_TRUE(kernels.quantize && kernels.uniform && kernels.dense && kernels.rms_norm &&
+              kernels.silu_mul && kernels.rope && kernels.transform && kernels.attention &&
+              kernels.to_f16);
   EXPECT_EQ(isa_from_name(isa_name(GetParam())), GetParam());
 }
 

@@ -39,7 +39,8 @@ PackedTensor packed(const format::WeightCode& code) {
   PackedTensor out;
   out.planes = code.layout->pack(code);
   out.tensor = {.name = "w", .layout = code.layout, .rows = code.rows, .cols = code.cols};
-  for (const auto& [name, array] : out.planes) out.tensor.planes[name] = {array.type, array.shape, array.bytes};
+  for (const auto& [name, array] : out.planes)
+    out.tensor.planes[name] = {array.type, array.shape, array.bytes};
   return out;
 }
 
@@ -63,13 +64,17 @@ PackedTensor pack_uniform(const UniformSpec& spec, Fill fill) {
   std::vector<uint8_t> codes(static_cast<std::size_t>(spec.rows * spec.cols));
   std::vector<uint16_t> scales(static_cast<std::size_t>(spec.rows * groups));
   std::vector<uint8_t> zeros(scales.size());
-  for (auto& code : codes) code = static_cast<uint8_t>(fill == Fill::largest ? levels - 1 : rng.below(levels));
-  for (auto& scale : scales) scale = format::f32_to_f16(static_cast<float>(0.01 + 0.02 * rng.uniform()));
-  for (auto& zero : zeros) zero = static_cast<uint8_t>(fill == Fill::largest ? 0 : rng.below(levels));
+  for (auto& code : codes)
+    code = static_cast<uint8_t>(fill == Fill::largest ? levels - 1 : rng.below(levels));
+  for (auto& scale : scales)
+    scale = format::f32_to_f16(static_cast<float>(0.01 + 0.02 * rng.uniform()));
+  for (auto& zero : zeros)
+    zero = static_cast<uint8_t>(fill == Fill::largest ? 0 : rng.below(levels));
   format::WeightCode code{.layout = layout, .rows = spec.rows, .cols = spec.cols};
   code.arrays["codes"] = Array::of<uint8_t>(ElementType::u8, {spec.rows, spec.cols}, codes);
   code.arrays["scales"] = Array::of<uint16_t>(ElementType::f16, {spec.rows, groups}, scales);
-  if (!spec.symmetric) code.arrays["zeros"] = Array::of<uint8_t>(ElementType::u8, {spec.rows, groups}, zeros);
+  if (!spec.symmetric)
+    code.arrays["zeros"] = Array::of<uint8_t>(ElementType::u8, {spec.rows, groups}, zeros);
   return packed(code);
 }
 
@@ -95,7 +100,11 @@ std::vector<BlockForm> block_forms(const UniformSpec& spec) {
 }
 
 QuantizedRows::QuantizedRows(int64_t m, int64_t k, BlockForm form) {
-  view = {.m = m, .k = k, .k_padded = (k + 31) / 32 * 32, .block = form.block, .two_pass = form.two_pass};
+  view = {.m = m,
+          .k = k,
+          .k_padded = (k + 31) / 32 * 32,
+          .block = form.block,
+          .two_pass = form.two_pass};
   // 99 shows what a kernel leaves unwritten.
   first.assign(static_cast<std::size_t>(m * view.k_padded), 99);
   if (form.two_pass) second = first;
@@ -107,7 +116,8 @@ QuantizedRows::QuantizedRows(int64_t m, int64_t k, BlockForm form) {
   view.sums = sums.data();
 }
 
-QuantizedRows::QuantizedRows(const std::vector<float>& x, int64_t m, int64_t k, BlockForm form, Isa isa)
+QuantizedRows::QuantizedRows(const std::vector<float>& x, int64_t m, int64_t k, BlockForm form,
+                             Isa isa)
     : QuantizedRows(m, k, form) {
   cpu_kernels(isa).quantize(x.data(), k, view);
 }

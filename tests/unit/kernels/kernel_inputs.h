@@ -33,7 +33,7 @@ struct PackedTensor {
   std::vector<float> unpacked() const;
 };
 
-enum class Fill { random, largest };   ///< largest: every code is 2^bits - 1
+enum class Fill { random, largest };  ///< largest: every code is 2^bits - 1
 
 PackedTensor pack_uniform(const UniformSpec& spec, Fill fill = Fill::random);
 PackedTensor pack_dense(format::ElementType type, int64_t rows, int64_t cols);
@@ -45,7 +45,8 @@ struct BlockForm {
   int block = 32;
   bool two_pass = true;
 };
-/// Every form that suits a matrix: one pass in blocks of 32, two passes in blocks as prepare_linear() chooses them.
+/// Every form that suits a matrix: one pass in blocks of 32, two passes in blocks as
+/// prepare_linear() chooses them.
 std::vector<BlockForm> block_forms(const UniformSpec& spec);
 
 /// Buffers of a QuantizedInput, filled by a kernel.
@@ -56,7 +57,8 @@ struct QuantizedRows {
   QuantizedInput view;
 
   QuantizedRows(int64_t m, int64_t k, BlockForm form);
-  QuantizedRows(const std::vector<float>& x, int64_t m, int64_t k, BlockForm form, Isa isa = Isa::scalar);
+  QuantizedRows(const std::vector<float>& x, int64_t m, int64_t k, BlockForm form,
+                Isa isa = Isa::scalar);
   QuantizedRows(const QuantizedRows&) = delete;
   /// The number that input i of row r stands for.
   double value(int64_t r, int64_t i) const;

@@ -15,8 +15,10 @@ namespace {
 using format::ElementType;
 
 /// Runs a prepared matrix on m rows of x in two calls.
-std::vector<float> run(const Linear& linear, const std::vector<float>& x, int64_t m, Isa isa, bool int8_mode = false) {
-  const QuantizedRows quantized(x, m, linear.cols, {linear.form.quantized ? linear.form.block : 32, !int8_mode}, isa);
+std::vector<float> run(const Linear& linear, const std::vector<float>& x, int64_t m, Isa isa,
+                       bool int8_mode = false) {
+  const QuantizedRows quantized(x, m, linear.cols,
+                                {linear.form.quantized ? linear.form.block : 32, !int8_mode}, isa);
   const LinearInput input{.x = x.data(), .m = m, .ldx = linear.cols, .quantized = &quantized.view};
   std::vector<float> y(static_cast<std::size_t>(m * linear.rows), NAN);
   linear.run(input, y.data(), linear.rows, 0, linear.units / 2);
@@ -24,8 +26,8 @@ std::vector<float> run(const Linear& linear, const std::vector<float>& x, int64_
   return y;
 }
 
-void expect_product(const std::vector<float>& y, const std::vector<float>& weights, const std::vector<float>& x,
-                    int64_t rows, int64_t cols, double tolerance) {
+void expect_product(const std::vector<float>& y, const std::vector<float>& weights,
+                    const std::vector<float>& x, int64_t rows, int64_t cols, double tolerance) {
   const int64_t m = static_cast<int64_t>(x.size()) / cols;
   for (int64_t r = 0; r < m; ++r)
     for (int64_t o = 0; o < rows; ++o) {
@@ -36,15 +38,17 @@ void expect_product(const std::vector<float>& y, const std::vector<float>& weigh
         sum += term;
         squares += term * term;
       }
-      ASSERT_NEAR(y[static_cast<std::size_t>(r * rows + o)], sum, tolerance * std::sqrt(squares)) << r << ", " << o;
+      ASSERT_NEAR(y[static_cast<std::size_t>(r * rows + o)], sum, tolerance * std::sqrt(squares))
+          << r << ", " << o;
     }
 }
 
 TEST(LinearTable, EveryLayoutFindsItsKernelAndTheRestIsUnpacked) {
   const int64_t rows = 37, cols = 200, m = 3;
   const auto x = normals(m * cols, "x");
-  const PackedTensor tensors[] = {pack_uniform({4, false, 64, rows, cols}), pack_uniform({3, true, 0, rows, cols}),
-                                  pack_dense(ElementType::f32, rows, cols), pack_dense(ElementType::bf16, rows, cols)};
+  const PackedTensor tensors[] = {
+      pack_uniform({4, false, 64, rows, cols}), pack_uniform({3, true, 0, rows, cols}),
+      pack_dense(ElementType::f32, rows, cols), pack_dense(ElementType::bf16, rows, cols)};
   for (const PackedTensor& packed : tensors)
     for (const Isa isa : available_isas()) {
       const Linear linear = prepare_linear(packed.tensor, Device::cpu, isa, false);

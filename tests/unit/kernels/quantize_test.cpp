@@ -20,12 +20,15 @@ std::vector<float> hard_rows(int64_t m, int64_t k) {
     if (i % 31 == 4) x[i] = 0.0F;
     if (i / 128 % 5 == 2) x[i] *= 1e-33F;
     if (i / 128 % 5 == 3) x[i] *= 1e34F;
-    if (i / 128 % 5 == 4) x[i] = static_cast<float>(i % 255) - 127.0F + 0.5F * static_cast<float>(i % 2);
+    if (i / 128 % 5 == 4)
+      x[i] = static_cast<float>(i % 255) - 127.0F + 0.5F * static_cast<float>(i % 2);
   }
   return x;
 }
 
-bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool same(float a, float b) {
+  return a == b || (std::isnan(a) && std::isnan(b));
+}
 
 void expect_same(const QuantizedRows& a, const QuantizedRows& b, Isa isa) {
   EXPECT_EQ(a.first, b.first) << isa_name(isa);
@@ -40,7 +43,8 @@ TEST(Quantize, SameBitsAtEveryLevel) {
     for (const BlockForm form : kForms) {
       const auto x = hard_rows(3, k);
       const QuantizedRows scalar(x, 3, k, form);
-      for (const Isa isa : available_isas()) expect_same(scalar, QuantizedRows(x, 3, k, form, isa), isa);
+      for (const Isa isa : available_isas())
+        expect_same(scalar, QuantizedRows(x, 3, k, form, isa), isa);
     }
 }
 
@@ -51,7 +55,8 @@ TEST(Quantize, ErrorIsHalfAStep) {
     const QuantizedRows q(x, 2, k, form);
     for (int64_t r = 0; r < 2; ++r)
       for (int64_t i = 0; i < k; ++i) {
-        const double step = q.scales[static_cast<std::size_t>(r * q.view.blocks() + i / form.block)];
+        const double step =
+            q.scales[static_cast<std::size_t>(r * q.view.blocks() + i / form.block)];
         const double value = x[static_cast<std::size_t>(r * k + i)];
         ASSERT_NEAR(q.value(r, i), value, 0.505 * step + 1e-30) << i;
       }
@@ -92,7 +97,8 @@ TEST(Quantize, HalfGoesToEven) {
 
 TEST(Quantize, NotFiniteShowsInTheScaleOfItsBlockAlone) {
   const float infinity = std::numeric_limits<float>::infinity();
-  for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), -std::nanf("")})
+  for (const float bad :
+       {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), -std::nanf("")})
     for (const int64_t at : {0, 40, 95, 99})
       for (const BlockForm form : {BlockForm{32, true}, BlockForm{32, false}})
         for (const Isa isa : available_isas()) {
@@ -100,7 +106,8 @@ TEST(Quantize, NotFiniteShowsInTheScaleOfItsBlockAlone) {
           x[static_cast<std::size_t>(at)] = bad;
           const QuantizedRows q(x, 1, 100, form, isa);
           for (int64_t b = 0; b < 4; ++b)
-            EXPECT_EQ(std::isnan(q.scales[static_cast<std::size_t>(b)]), b == at / 32) << isa_name(isa);
+            EXPECT_EQ(std::isnan(q.scales[static_cast<std::size_t>(b)]), b == at / 32)
+                << isa_name(isa);
           EXPECT_EQ(q.first[static_cast<std::size_t>(at)], 0);
         }
 }

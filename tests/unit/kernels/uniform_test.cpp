@@ -12,7 +12,7 @@
 namespace cupel::kernels {
 namespace {
 
-constexpr int64_t kRows = 7;   // of x
+constexpr int64_t kRows = 7;  // of x
 const std::vector<int> kGroups = {32, 64, 128, 256, 512, 1024, 0};
 
 /// Every width, symmetry and group with the given shape.
@@ -26,8 +26,8 @@ std::vector<UniformSpec> specs(int64_t rows, const std::vector<int64_t>& widths)
 }
 
 /// y [x.m, rows] of stripes [begin, end), the rest untouched.
-void multiply_into(std::vector<float>& y, const UniformMatrix& w, const QuantizedInput& x, Isa isa, int64_t begin,
-                   int64_t end) {
+void multiply_into(std::vector<float>& y, const UniformMatrix& w, const QuantizedInput& x, Isa isa,
+                   int64_t begin, int64_t end) {
   cpu_kernels(isa).uniform(w, x, y.data(), w.rows, begin, end);
 }
 
@@ -52,7 +52,8 @@ TEST(Uniform, ScalarAgreesWithTheUnpackedMatrix) {
         for (int64_t o = 0; o < spec.rows; ++o) {
           double sum = 0, magnitude = 0;
           for (int64_t i = 0; i < spec.cols; ++i) {
-            const double term = weights[static_cast<std::size_t>(o * spec.cols + i)] * x.value(r, i);
+            const double term =
+                weights[static_cast<std::size_t>(o * spec.cols + i)] * x.value(r, i);
             sum += term;
             magnitude += std::abs(term);
           }
@@ -93,7 +94,8 @@ TEST(Uniform, LongRowsAndManyRows) {
         const QuantizedRows x(normals(m * cols, "x"), m, cols, form);
         const std::vector<float> expected = multiply(w, x.view, Isa::scalar);
         for (const Isa isa : available_isas())
-          EXPECT_TRUE(same_bits(multiply(w, x.view, isa), expected)) << isa_name(isa) << ' ' << spec.name();
+          EXPECT_TRUE(same_bits(multiply(w, x.view, isa), expected))
+              << isa_name(isa) << ' ' << spec.name();
       }
     }
 }
@@ -113,7 +115,8 @@ TEST(Uniform, SameBitsForEverySplitAndRow) {
         EXPECT_TRUE(same_bits(y, whole)) << isa_name(isa) << " pieces of " << piece;
       }
       for (int64_t r = 0; r < kRows; ++r) {
-        const std::vector<float> of_row(whole.begin() + r * spec.rows, whole.begin() + (r + 1) * spec.rows);
+        const std::vector<float> of_row(whole.begin() + r * spec.rows,
+                                        whole.begin() + (r + 1) * spec.rows);
         EXPECT_TRUE(same_bits(multiply(w, x.row(r), isa), of_row)) << isa_name(isa) << " row " << r;
       }
     }
@@ -152,7 +155,8 @@ TEST(Uniform, NothingSaturates) {
           std::ranges::fill(x.sums, value * form.block);
           for (const Isa isa : available_isas()) {
             const std::vector<float> y = multiply(w, x.view, isa);
-            EXPECT_TRUE(same_bits(y, multiply(w, x.view, Isa::scalar))) << isa_name(isa) << ' ' << spec.name();
+            EXPECT_TRUE(same_bits(y, multiply(w, x.view, Isa::scalar)))
+                << isa_name(isa) << ' ' << spec.name();
             double sum = 0;
             for (const float weight : packed.unpacked()) sum += static_cast<double>(weight) * value;
             double all = 0;

@@ -13,7 +13,8 @@ namespace {
 TEST(Bench, ReportsPromptAndGeneration) {
   const TinyModel tiny = make_tiny(31, true);
   const auto model = Model::open(write_packed(tiny, {.layout = "uniform"}, "bench.cupel"), {});
-  BenchOptions options{.prompt = 20, .generate = 10, .depth = 30, .repeats = 3, .session = {.threads = 2}};
+  BenchOptions options{
+      .prompt = 20, .generate = 10, .depth = 30, .repeats = 3, .session = {.threads = 2}};
   const BenchReport report = bench(model, options);
   EXPECT_EQ(report.threads, 2);
   EXPECT_GT(report.probe_gb_per_second, 0.1);
@@ -28,7 +29,8 @@ TEST(Bench, ReportsPromptAndGeneration) {
   EXPECT_EQ(report.results[0].gb_per_second, 0);
   // Weights, and the cache at a mean of 35.5 positions.
   const double bytes = static_cast<double>(model->streamed_bytes()) + 35.5 * 2 * 2 * 2 * 16 * 2;
-  EXPECT_NEAR(report.results[1].gb_per_second, bytes * report.results[1].tokens_per_second / 1e9, 1e-9);
+  EXPECT_NEAR(report.results[1].gb_per_second, bytes * report.results[1].tokens_per_second / 1e9,
+              1e-9);
 }
 
 TEST(Bench, RefusesWhatDoesNotFit) {

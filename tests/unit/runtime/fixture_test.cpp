@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Real and tiny checkpoints with the results of another implementation, where the shared folder is at hand.
+// Real and tiny checkpoints with the results of another implementation, where the shared folder is
+// at hand.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +34,9 @@ std::string unpacked(const std::string& archive) {
   return std::system(cat("tar -xJf '", from, "' -C '", to, "'").c_str()) == 0 ? to : std::string();
 }
 
-Json read_json(const std::string& path) { return Json::parse(std::ifstream(path)); }
+Json read_json(const std::string& path) {
+  return Json::parse(std::ifstream(path));
+}
 
 double log_sum_exp(std::span<const float> logits) {
   double top = -1e30, sum = 0;
@@ -42,7 +45,9 @@ double log_sum_exp(std::span<const float> logits) {
   return top + std::log(sum);
 }
 
-SessionOptions exact_cache() { return {.threads = 2, .kv = KvType::f32}; }
+SessionOptions exact_cache() {
+  return {.threads = 2, .kv = KvType::f32};
+}
 
 class TinyCheckpoint : public ::testing::TestWithParam<const char*> {};
 
@@ -57,13 +62,16 @@ TEST_P(TinyCheckpoint, MatchesItsReference) {
     const auto ids = sequence.at("tokens").get<std::vector<text::Token>>();
     const auto logits = logits_of(session, ids);
     const auto last = sequence.at("last_logits").get<std::vector<float>>();
-    for (std::size_t i = 0; i < vocab; ++i) EXPECT_NEAR(logits[(ids.size() - 1) * vocab + i], last[i], 2e-4) << name;
+    for (std::size_t i = 0; i < vocab; ++i)
+      EXPECT_NEAR(logits[(ids.size() - 1) * vocab + i], last[i], 2e-4) << name;
     for (std::size_t p = 0; p < ids.size(); ++p) {
       const Json& want = sequence.at("per_position").at(p);
       const std::span row(logits.data() + p * vocab, vocab);
-      EXPECT_NEAR(log_sum_exp(row), want.at("lse").get<double>(), 2e-4) << name << " position " << p;
+      EXPECT_NEAR(log_sum_exp(row), want.at("lse").get<double>(), 2e-4)
+          << name << " position " << p;
       for (std::size_t i = 0; i < want.at("top_ids").size(); ++i)
-        EXPECT_NEAR(row[want.at("top_ids").at(i).get<std::size_t>()], want.at("top_logits").at(i).get<float>(), 2e-4);
+        EXPECT_NEAR(row[want.at("top_ids").at(i).get<std::size_t>()],
+                    want.at("top_logits").at(i).get<float>(), 2e-4);
     }
   }
 }
@@ -78,12 +86,14 @@ TEST_P(TinyCheckpoint, GeneratesItsGreedyTokens) {
   options.sampling.temperature = 0;
   const auto want = reference.at("greedy").at("tokens").get<std::vector<text::Token>>();
   options.max_tokens = static_cast<int64_t>(want.size());
-  const auto prompt = reference.at("sequences").at("short").at("tokens").get<std::vector<text::Token>>();
+  const auto prompt =
+      reference.at("sequences").at("short").at("tokens").get<std::vector<text::Token>>();
   EXPECT_EQ(session.generate(prompt, options, {}).tokens, want);
 }
 
 INSTANTIATE_TEST_SUITE_P(Llama, TinyCheckpoint,
-                         ::testing::Values("llama_gqa_untied", "llama3_rope_headdim32_tied_sharded"),
+                         ::testing::Values("llama_gqa_untied",
+                                           "llama3_rope_headdim32_tied_sharded"),
                          [](const auto& name) { return std::string(name.param); });
 
 class Stories : public ::testing::Test {
@@ -94,7 +104,9 @@ class Stories : public ::testing::Test {
     path_ = folder + "/models/stories260K";
     reference_ = read_json(path_ + "/reference.json");
   }
-  std::vector<text::Token> ids(const char* key) const { return reference_.at(key).get<std::vector<text::Token>>(); }
+  std::vector<text::Token> ids(const char* key) const {
+    return reference_.at(key).get<std::vector<text::Token>>();
+  }
   std::string path_;
   Json reference_;
 };
@@ -115,8 +127,10 @@ TEST_F(Stories, LogProbabilityOfAPassage) {
   const auto passage = ids("score_ids");
   double sum = 0;
   session.score(passage, 0, [&](const text::LogitRows& rows) {
-    for (int64_t r = 0; r < rows.rows && rows.first + r + 1 < static_cast<int64_t>(passage.size()); ++r) {
-      const auto next = static_cast<std::size_t>(passage[static_cast<std::size_t>(rows.first + r + 1)]);
+    for (int64_t r = 0; r < rows.rows && rows.first + r + 1 < static_cast<int64_t>(passage.size());
+         ++r) {
+      const auto next =
+          static_cast<std::size_t>(passage[static_cast<std::size_t>(rows.first + r + 1)]);
       sum += static_cast<double>(rows.row(r)[next]) - log_sum_exp(rows.row(r));
     }
   });

@@ -24,8 +24,8 @@ SessionOptions exact_cache(int threads = 1, int64_t chunk = 256) {
   return {.threads = threads, .context = 0, .kv = KvType::f32, .prompt_chunk = chunk};
 }
 
-std::vector<float> run(const std::string& path, const LoadOptions& load, const SessionOptions& options,
-                       const std::vector<text::Token>& ids) {
+std::vector<float> run(const std::string& path, const LoadOptions& load,
+                       const SessionOptions& options, const std::vector<text::Token>& ids) {
   Session session(Model::open(path, load), options);
   return logits_of(session, ids);
 }
@@ -67,7 +67,8 @@ TEST_P(PackedForward, MatchesTheReference) {
   const auto ids = random_ids(4, 40, model.config.vocab);
   const auto reference = reference_logits(stored, ids);
   EXPECT_LT(largest_difference(run(path, {}, exact_cache(), ids), reference), 3e-3);
-  const double one_pass = largest_difference(run(path, {.activations = Activations::int8}, exact_cache(), ids), reference);
+  const double one_pass = largest_difference(
+      run(path, {.activations = Activations::int8}, exact_cache(), ids), reference);
   EXPECT_GT(one_pass, 3e-3);
   EXPECT_LT(one_pass, 1);
 }
@@ -81,7 +82,8 @@ TEST_P(PackedForward, LevelsAgree) {
     const auto other = run(path, {.isa = isa}, exact_cache(), ids);
     double worst = 0;
     for (std::size_t i = 0; i < scalar.size(); ++i)
-      worst = std::max(worst, std::abs(static_cast<double>(scalar[i]) - static_cast<double>(other[i])));
+      worst =
+          std::max(worst, std::abs(static_cast<double>(scalar[i]) - static_cast<double>(other[i])));
     // A last bit of the float parts can move an activation by a step of its 15 bits.
     EXPECT_LT(worst, 2e-3) << kernels::isa_name(isa);
   }
@@ -96,7 +98,8 @@ TEST_P(PackedForward, ThreadsAndChunksChangeNothing) {
     for (const int threads : {1, 2, 5})
       for (const int64_t chunk : {1, 7, 64, 256, 1000}) {
         if (threads == 5 && chunk == 1) continue;
-        const auto logits = run(path, {}, {.threads = threads, .kv = kv, .prompt_chunk = chunk}, ids);
+        const auto logits =
+            run(path, {}, {.threads = threads, .kv = kv, .prompt_chunk = chunk}, ids);
         if (first.empty()) first = logits;
         EXPECT_EQ(first, logits) << threads << " threads, chunks of " << chunk;
       }
@@ -109,7 +112,8 @@ TEST_P(PackedForward, LinearLayersHaveTheSameBitsAtEveryLevel) {
   if (packing.layout != "uniform") GTEST_SKIP() << "not an integer layout";
   const std::string path = write_packed(model, packing, "bits.cupel");
   std::vector<float> x(static_cast<std::size_t>(3 * model.config.intermediate));
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 17;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(static_cast<int>(i * 37 % 101) - 50) / 17;
   std::vector<std::vector<float>> results;
   for (const Isa isa : levels()) {
     const auto loaded = Model::open(path, {.isa = isa});
@@ -124,16 +128,17 @@ TEST_P(PackedForward, LinearLayersHaveTheSameBitsAtEveryLevel) {
   for (const auto& result : results) EXPECT_EQ(result, results[0]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, PackedForward,
-                         ::testing::Values(Packing{.layout = "uniform", .bits = 8, .group = 32},
-                                           Packing{.layout = "uniform", .bits = 4, .group = 64},
-                                           Packing{.layout = "uniform", .bits = 3, .group = 128, .symmetric = true},
-                                           Packing{.layout = "uniform", .bits = 5, .group = 0},
-                                           Packing{.layout = "uniform", .bits = 4, .group = 64, .hadamard = 32}),
-                         [](const auto& packing) {
-                           const Packing& p = packing.param;
-                           return cat("u", p.bits, "g", p.group, p.hadamard > 0 ? "h" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, PackedForward,
+    ::testing::Values(Packing{.layout = "uniform", .bits = 8, .group = 32},
+                      Packing{.layout = "uniform", .bits = 4, .group = 64},
+                      Packing{.layout = "uniform", .bits = 3, .group = 128, .symmetric = true},
+                      Packing{.layout = "uniform", .bits = 5, .group = 0},
+                      Packing{.layout = "uniform", .bits = 4, .group = 64, .hadamard = 32}),
+    [](const auto& packing) {
+      const Packing& p = packing.param;
+      return cat("u", p.bits, "g", p.group, p.hadamard > 0 ? "h" : "");
+    });
 
 TEST(Forward, TransformsOnDenseWeights) {
   TinyModel stored;
@@ -149,7 +154,8 @@ TEST(Forward, HalfPrecisionCacheStaysClose) {
   const TinyModel model = make_tiny(9, true);
   const std::string path = write_folder(model, "half_cache");
   const auto ids = random_ids(9, 60, model.config.vocab);
-  EXPECT_LT(largest_difference(run(path, {}, {.threads = 1}, ids), reference_logits(model, ids)), 2e-2);
+  EXPECT_LT(largest_difference(run(path, {}, {.threads = 1}, ids), reference_logits(model, ids)),
+            2e-2);
 }
 
 }  // namespace

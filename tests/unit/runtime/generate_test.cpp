@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Generation on a model that says a fixed sequence of tokens: its layers add nothing, its embedding is one-hot, and its
-// head maps each token to the one that follows it.
+// Generation on a model that says a fixed sequence of tokens: its layers add nothing, its embedding
+// is one-hot, and its head maps each token to the one that follows it.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,8 +21,8 @@ constexpr Token kStart = 0, kEnd = 1, kFirst = 2;
 
 /// Byte-level spelling of the bytes that the tests use.
 std::string byte_level(std::string_view bytes) {
-  static const std::map<unsigned char, std::string> kHigh{
-      {0xF0, "ð"}, {0x9F, "Ł"}, {0x98, "ĺ"}, {0x80, "Ģ"}, {'\n', "Ċ"}, {' ', "Ġ"}};
+  static const std::map<unsigned char, std::string> kHigh{{0xF0, "ð"}, {0x9F, "Ł"}, {0x98, "ĺ"},
+                                                          {0x80, "Ģ"}, {'\n', "Ċ"}, {' ', "Ġ"}};
   std::string out;
   for (const char c : bytes) {
     const auto found = kHigh.find(static_cast<unsigned char>(c));
@@ -39,20 +39,28 @@ std::string tokenizer_json(const std::vector<std::string>& pieces, bool bos) {
   vocab = nlohmann::json::object();
   vocab["<s>"] = kStart;
   vocab["</s>"] = kEnd;
-  for (std::size_t i = 0; i < pieces.size(); ++i) vocab[byte_level(pieces[i])] = kFirst + static_cast<Token>(i);
-  json["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    vocab[byte_level(pieces[i])] = kFirst + static_cast<Token>(i);
+  json["pre_tokenizer"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
   json["decoder"] = {{"type", "ByteLevel"}};
   json["added_tokens"] = nlohmann::json::array();
   for (const auto& [id, text] : {std::pair{kStart, "<s>"}, std::pair{kEnd, "</s>"}})
-    json["added_tokens"].push_back({{"id", id}, {"content", text}, {"special", true}, {"single_word", false},
-                                    {"lstrip", false}, {"rstrip", false}, {"normalized", false}});
+    json["added_tokens"].push_back({{"id", id},
+                                    {"content", text},
+                                    {"special", true},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false}});
   json["cupel"] = {{"end_tokens", {kEnd}}};
   if (bos) json["cupel"]["bos"] = kStart;
   return json.dump();
 }
 
 /// Says `pieces` one after the other and then the end token, over and over.
-std::shared_ptr<const Model> speaker(const std::vector<std::string>& pieces, bool bos = true, int64_t padding = 0) {
+std::shared_ptr<const Model> speaker(const std::vector<std::string>& pieces, bool bos = true,
+                                     int64_t padding = 0) {
   TinyModel model = make_tiny(1, false);
   auto& c = model.config;
   const auto tokens = static_cast<int64_t>(pieces.size()) + 2;
@@ -66,14 +74,17 @@ std::shared_ptr<const Model> speaker(const std::vector<std::string>& pieces, boo
   embedding.assign(static_cast<std::size_t>(c.vocab) * width, 0.F);
   head = embedding;
   for (int64_t t = 0; t < tokens; ++t) {
-    const int64_t next = t == kEnd ? kFirst : t == tokens - 1 ? kEnd : std::max<int64_t>(kFirst, t + 1);
+    const int64_t next = t == kEnd         ? kFirst
+                         : t == tokens - 1 ? kEnd
+                                           : std::max<int64_t>(kFirst, t + 1);
     embedding[static_cast<std::size_t>(t * c.hidden + t)] = 1;
     head[static_cast<std::size_t>(next * c.hidden + t)] = 1;
     // Padded rows would win if they were asked.
     for (int64_t p = tokens; p < c.vocab; ++p) head[static_cast<std::size_t>(p * c.hidden + t)] = 2;
   }
   static int count = 0;
-  return Model::open(write_packed(model, {}, cat("speaker", count++, ".cupel"), nullptr, tokenizer_json(pieces, bos)),
+  return Model::open(write_packed(model, {}, cat("speaker", count++, ".cupel"), nullptr,
+                                  tokenizer_json(pieces, bos)),
                      {});
 }
 
@@ -136,11 +147,15 @@ TEST(Generate, AStopTextAcrossTokensNeverShows) {
   EXPECT_EQ(out.pieces, (std::vector<std::string>{"ABC"}));
 }
 
-TEST(Generate, HeldTextComesBackAtTheEnd) { EXPECT_EQ(say({"the", " E", "N"}, greedy({"END"})).result.text, "the EN"); }
+TEST(Generate, HeldTextComesBackAtTheEnd) {
+  EXPECT_EQ(say({"the", " E", "N"}, greedy({"END"})).result.text, "the EN");
+}
 
 TEST(Generate, CharactersComeWhole) {
   const auto out = say({"a", "\xF0\x9F", "\x98\x80", "b"}, greedy());
-  EXPECT_EQ(out.result.text, "a\xF0\x9F\x98\x80" "b");
+  EXPECT_EQ(out.result.text,
+            "a\xF0\x9F\x98\x80"
+            "b");
   EXPECT_EQ(out.pieces, (std::vector<std::string>{"a", "\xF0\x9F\x98\x80", "b"}));
 }
 
@@ -151,10 +166,11 @@ TEST(Generate, ACutCharacterAtTheEndIsReplaced) {
 TEST(Generate, CanBeCancelled) {
   Session session(speaker({"one", " two", " three"}), {.threads = 1});
   std::string seen;
-  const auto result = session.generate(std::vector<Token>{kStart}, greedy(), [&](std::string_view text) {
-    seen += text;
-    return seen.size() < 5;
-  });
+  const auto result =
+      session.generate(std::vector<Token>{kStart}, greedy(), [&](std::string_view text) {
+        seen += text;
+        return seen.size() < 5;
+      });
   EXPECT_EQ(result.finish, FinishReason::cancelled);
   EXPECT_EQ(result.text, "one two");
 }
@@ -205,7 +221,8 @@ TEST(Generate, TheSamePromptTwiceGivesTheSame) {
   std::vector<Token> longer = prompt;
   longer.insert(longer.end(), first.begin(), first.begin() + 10);
   options.max_tokens = 20;
-  EXPECT_EQ(session.generate(longer, options, {}).tokens, std::vector<Token>(first.begin() + 10, first.end()));
+  EXPECT_EQ(session.generate(longer, options, {}).tokens,
+            std::vector<Token>(first.begin() + 10, first.end()));
   options.stop = {"x"};
   EXPECT_THROW(session.generate(prompt, options, {}), Error);
 }

@@ -30,13 +30,14 @@ SamplingOptions plain() {
 }
 
 /// How often each token is drawn at `draws` positions.
-std::map<Token, int> counts(const SamplingOptions& options, const std::vector<float>& logits, int draws = 2000) {
+std::map<Token, int> counts(const SamplingOptions& options, const std::vector<float>& logits,
+                            int draws = 2000) {
   Sampler sampler(options);
   std::map<Token, int> result;
   std::vector<Token> history;
   for (int i = 0; i < draws; ++i) {
     ++result[sampler.pick(logits, history)];
-    history.push_back(static_cast<Token>(logits.size()));   // a token that no penalty touches
+    history.push_back(static_cast<Token>(logits.size()));  // a token that no penalty touches
   }
   return result;
 }
@@ -47,7 +48,8 @@ std::set<Token> support(const SamplingOptions& options, const std::vector<float>
   return result;
 }
 
-Token greedy(SamplingOptions options, const std::vector<float>& logits, const std::vector<Token>& history = {}) {
+Token greedy(SamplingOptions options, const std::vector<float>& logits,
+             const std::vector<Token>& history = {}) {
   options.temperature = 0;
   return Sampler(options).pick(logits, history);
 }
@@ -105,7 +107,7 @@ TEST(Sampler, MinPIsRelativeToTheBest) {
 TEST(Sampler, TruncationComesBeforeTemperature) {
   auto options = plain();
   options.top_p = 0.7;
-  options.temperature = 10;   // first, it would flatten the distribution and let a third token in
+  options.temperature = 10;  // first, it would flatten the distribution and let a third token in
   EXPECT_EQ(support(options, {std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)}),
             (std::set<Token>{0, 1}));
 }
@@ -113,8 +115,9 @@ TEST(Sampler, TruncationComesBeforeTemperature) {
 TEST(Sampler, TopPSeesWhatTopKLeft) {
   auto options = plain();
   options.top_k = 2;
-  options.top_p = 0.6;   // 0.5 / 0.8 of what is left
-  EXPECT_EQ(support(options, {std::log(0.5f), std::log(0.3f), std::log(0.2f)}), (std::set<Token>{0}));
+  options.top_p = 0.6;  // 0.5 / 0.8 of what is left
+  EXPECT_EQ(support(options, {std::log(0.5f), std::log(0.3f), std::log(0.2f)}),
+            (std::set<Token>{0}));
 }
 
 TEST(Sampler, BiasAddsAndExcludes) {
@@ -150,7 +153,8 @@ TEST(Sampler, ADrawDependsOnSeedAndPositionAlone) {
   const std::vector<Token> history(17, 0);
   const Token first = Sampler(options).pick(logits, history);
   Sampler used(options);
-  for (int i = 0; i < 9; ++i) used.pick(logits, std::span(history).first(static_cast<std::size_t>(i)));
+  for (int i = 0; i < 9; ++i)
+    used.pick(logits, std::span(history).first(static_cast<std::size_t>(i)));
   EXPECT_EQ(used.pick(logits, history), first);
 
   std::set<Token> by_seed, by_position;
@@ -175,7 +179,8 @@ TEST(Sampler, FiltersMatchTheirDefinitions) {
     options.top_p = 0.3 + 0.6 * rng.uniform();
 
     std::vector<std::pair<float, Token>> order;
-    for (std::size_t i = 0; i < logits.size(); ++i) order.emplace_back(-logits[i], static_cast<Token>(i));
+    for (std::size_t i = 0; i < logits.size(); ++i)
+      order.emplace_back(-logits[i], static_cast<Token>(i));
     std::sort(order.begin(), order.end());
     if (options.top_k > 0) order.resize(static_cast<std::size_t>(options.top_k));
     double total = 0, reached = 0;

@@ -17,7 +17,8 @@ class SessionTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     const TinyModel tiny = make_tiny(11, true);
-    model_ = Model::open(write_packed(tiny, {.layout = "uniform", .bits = 4, .group = 64}, "session.cupel"), {});
+    model_ = Model::open(
+        write_packed(tiny, {.layout = "uniform", .bits = 4, .group = 64}, "session.cupel"), {});
   }
   static void TearDownTestSuite() { model_.reset(); }
 
@@ -77,7 +78,8 @@ TEST_F(SessionTest, ContextLimitsNameBothNumbers) {
   Session session(model_, {.threads = 1, .context = 10});
   EXPECT_EQ(session.max_length(), 10);
   session.forward(std::vector<text::Token>(8, 1), 0);
-  const auto text = message_of(Fault::user, [&] { session.forward(std::vector<text::Token>(3, 1), 1); });
+  const auto text =
+      message_of(Fault::user, [&] { session.forward(std::vector<text::Token>(3, 1), 1); });
   EXPECT_NE(text.find("10 positions"), std::string::npos) << text;
   EXPECT_NE(text.find("3 more"), std::string::npos) << text;
   EXPECT_EQ(session.position(), 8);
@@ -103,12 +105,14 @@ TEST_F(SessionTest, ScoreHandsOverTheSameLogits) {
     session.score(ids, from, [&](const text::LogitRows& rows) {
       EXPECT_EQ(rows.first, next);
       next += rows.rows;
-      for (int64_t r = 0; r < rows.rows; ++r) got.insert(got.end(), rows.row(r).begin(), rows.row(r).end());
+      for (int64_t r = 0; r < rows.rows; ++r)
+        got.insert(got.end(), rows.row(r).begin(), rows.row(r).end());
     });
     EXPECT_EQ(next, 50);
     EXPECT_EQ(got, std::vector<float>(all.begin() + from * session.vocab(), all.end()));
   }
-  message_of(Fault::user, [&] { session.score(std::vector<text::Token>(601, 1), 0, [](const auto&) {}); });
+  message_of(Fault::user,
+             [&] { session.score(std::vector<text::Token>(601, 1), 0, [](const auto&) {}); });
 }
 
 TEST_F(SessionTest, CacheMemoryFollowsTheLengthUsed) {
@@ -171,7 +175,7 @@ TEST(ModelOpen, SaysWhatAPathLacks) {
 TEST(ModelOpen, CountsBytes) {
   const TinyModel tiny = make_tiny(14, true);
   const auto model = Model::open(write_folder(tiny, "bytes"), {});
-  int64_t elements = tiny.config.hidden;   // the row of the embedding
+  int64_t elements = tiny.config.hidden;  // the row of the embedding
   for (const auto& [name, values] : tiny.weights) elements += static_cast<int64_t>(values.size());
   EXPECT_EQ(model->streamed_bytes(), 4 * elements);
   EXPECT_GT(model->file_bytes(), 4 * elements - 4 * tiny.config.hidden);

@@ -35,7 +35,9 @@ TEST(StopMatcher, HoldsOnlyWhatCouldBeAStop) {
   EXPECT_EQ(matcher.push("eful"), "\nUseful");
 }
 
-TEST(StopMatcher, GivesHeldTextBackAtTheEnd) { EXPECT_EQ(run({"END"}, {"the E", "N"}), "the EN"); }
+TEST(StopMatcher, GivesHeldTextBackAtTheEnd) {
+  EXPECT_EQ(run({"END"}, {"the E", "N"}), "the EN");
+}
 
 TEST(StopMatcher, NothingFollowsAStop) {
   StopMatcher matcher({"x"});
@@ -50,9 +52,13 @@ TEST(StopMatcher, TheStopThatIsCompleteFirstCounts) {
   EXPECT_EQ(run({"bc", "abc"}, {"xabc"}), "x");
 }
 
-TEST(StopMatcher, RepeatedPrefix) { EXPECT_EQ(run({"aab"}, {"a", "a", "a", "b"}), "a"); }
+TEST(StopMatcher, RepeatedPrefix) {
+  EXPECT_EQ(run({"aab"}, {"a", "a", "a", "b"}), "a");
+}
 
-TEST(StopMatcher, RefusesAnEmptyStop) { EXPECT_THROW(StopMatcher({"a", ""}), Error); }
+TEST(StopMatcher, RefusesAnEmptyStop) {
+  EXPECT_THROW(StopMatcher({"a", ""}), Error);
+}
 
 // Over a small alphabet stops overlap and nest in every way.
 TEST(StopMatcher, CuttingDoesNotChangeTheResult) {
@@ -60,7 +66,8 @@ TEST(StopMatcher, CuttingDoesNotChangeTheResult) {
   for (int trial = 0; trial < 3000; ++trial) {
     const auto word = [&](uint64_t most) {
       std::string text;
-      for (uint64_t n = 1 + rng.below(most); n > 0; --n) text += static_cast<char>('a' + rng.below(2));
+      for (uint64_t n = 1 + rng.below(most); n > 0; --n)
+        text += static_cast<char>('a' + rng.below(2));
       return text;
     };
     std::vector<std::string> stops;

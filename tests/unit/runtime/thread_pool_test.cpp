@@ -30,14 +30,16 @@ TEST(ThreadPool, VisitsEachIndexOnce) {
     EXPECT_EQ(pool.size(), threads);
     for (const int64_t n : {0, 1, 2, 7, 100, 1001})
       for (const int64_t grain : {0, 1, 3, 64, 5000})
-        EXPECT_EQ(visits(pool, n, grain), std::vector<int>(static_cast<std::size_t>(n), 1)) << threads << " " << n;
+        EXPECT_EQ(visits(pool, n, grain), std::vector<int>(static_cast<std::size_t>(n), 1))
+            << threads << " " << n;
   }
 }
 
 TEST(ThreadPool, PiecesHoldTheGrain) {
   ThreadPool pool(2);
   std::atomic<int> small{0};
-  pool.for_range(103, 10, [&](int64_t begin, int64_t end) { small += end - begin < 10 && end != 103; });
+  pool.for_range(103, 10,
+                 [&](int64_t begin, int64_t end) { small += end - begin < 10 && end != 103; });
   EXPECT_EQ(small, 0);
 }
 
@@ -84,10 +86,13 @@ TEST(ThreadPool, RethrowsAndGoesOn) {
 
 TEST(ThreadPool, OneOfManyExceptionsArrives) {
   ThreadPool pool(4);
-  EXPECT_THROW(pool.for_range(100, 1, [](int64_t, int64_t) { fail(Fault::data, "bad piece"); }), Error);
+  EXPECT_THROW(pool.for_range(100, 1, [](int64_t, int64_t) { fail(Fault::data, "bad piece"); }),
+               Error);
 }
 
-TEST(ThreadPool, RefusesNoThreads) { EXPECT_THROW(ThreadPool(0), Error); }
+TEST(ThreadPool, RefusesNoThreads) {
+  EXPECT_THROW(ThreadPool(0), Error);
+}
 
 double seconds_for(int threads) {
   ThreadPool pool(threads);
@@ -98,14 +103,16 @@ double seconds_for(int threads) {
     for (int run = 0; run < 300; ++run)
       pool.for_range(64, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin * 64; i < end * 64; ++i)
-          for (int k = 0; k < 20; ++k) values[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>(i)] * 1.01 + k;
+          for (int k = 0; k < 20; ++k)
+            values[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>(i)] * 1.01 + k;
       });
     best = std::min(best, now_seconds() - start);
   }
   return best;
 }
 
-// A barrier that waits for every thread takes 50 times as long here. The bound leaves room for a busy machine.
+// A barrier that waits for every thread takes 50 times as long here. The bound leaves room for a
+// busy machine.
 TEST(ThreadPool, OversubscriptionDoesNotCollapse) {
   const int usable = usable_processors();
   EXPECT_LT(seconds_for(8 * usable), 5 * seconds_for(usable));

@@ -21,10 +21,12 @@ namespace {
 
 using format::Role;
 
-const std::vector<Role> kLayerRoles{Role::attention_norm, Role::query, Role::key, Role::value, Role::output,
-                                    Role::mlp_norm, Role::gate, Role::up, Role::down};
+const std::vector<Role> kLayerRoles{Role::attention_norm, Role::query,  Role::key,
+                                    Role::value,          Role::output, Role::mlp_norm,
+                                    Role::gate,           Role::up,     Role::down};
 
-void for_each_weight(const format::ModelConfig& config, const std::function<void(format::WeightId)>& visit) {
+void for_each_weight(const format::ModelConfig& config,
+                     const std::function<void(format::WeightId)>& visit) {
   visit({Role::embedding, -1});
   for (int layer = 0; layer < config.layers; ++layer)
     for (const Role role : kLayerRoles) visit({role, layer});
@@ -38,14 +40,16 @@ std::pair<int64_t, int64_t> rows_cols(const format::ModelConfig& config, Role ro
   return shape.size() == 1 ? std::pair{int64_t{1}, shape[0]} : std::pair{shape[0], shape[1]};
 }
 
-format::WeightCode uniform_code(const Packing& packing, int64_t rows, int64_t cols, const std::vector<float>& w) {
+format::WeightCode uniform_code(const Packing& packing, int64_t rows, int64_t cols,
+                                const std::vector<float>& w) {
   format::UniformParams params;
   params.bits = packing.bits;
   params.group = packing.group;
   params.symmetric = packing.symmetric;
   const auto layout = std::make_shared<format::UniformLayout>(params);
   const int64_t width = layout->group_width(cols), groups = layout->groups(cols);
-  const float top = static_cast<float>((1 << packing.bits) - 1), middle = static_cast<float>(1 << (packing.bits - 1));
+  const float top = static_cast<float>((1 << packing.bits) - 1),
+              middle = static_cast<float>(1 << (packing.bits - 1));
   std::vector<uint8_t> codes(w.size()), zeros(static_cast<std::size_t>(rows * groups));
   std::vector<uint16_t> scales(zeros.size());
   for (int64_t o = 0; o < rows; ++o)
@@ -53,12 +57,14 @@ format::WeightCode uniform_code(const Packing& packing, int64_t rows, int64_t co
       const auto begin = static_cast<std::size_t>(o * cols + g * width);
       const auto end = static_cast<std::size_t>(o * cols + std::min(cols, (g + 1) * width));
       float low = 0, high = 0;
-      for (std::size_t i = begin; i < end; ++i) low = std::min(low, w[i]), high = std::max(high, w[i]);
+      for (std::size_t i = begin; i < end; ++i)
+        low = std::min(low, w[i]), high = std::max(high, w[i]);
       const float range = packing.symmetric ? 2 * std::max(high, -low) : high - low;
       const auto at = static_cast<std::size_t>(o * groups + g);
       scales[at] = format::f32_to_f16(std::max(range / top, 1e-6F));
       const float scale = format::f16_to_f32(scales[at]);
-      const float zero = packing.symmetric ? middle : std::clamp(std::round(-low / scale), 0.F, top);
+      const float zero =
+          packing.symmetric ? middle : std::clamp(std::round(-low / scale), 0.F, top);
       zeros[at] = static_cast<uint8_t>(zero);
       for (std::size_t i = begin; i < end; ++i)
         codes[i] = static_cast<uint8_t>(std::clamp(std::round(w[i] / scale) + zero, 0.F, top));
@@ -68,7 +74,8 @@ format::WeightCode uniform_code(const Packing& packing, int64_t rows, int64_t co
   using format::ElementType;
   code.arrays["codes"] = Array::of<uint8_t>(ElementType::u8, {rows, cols}, codes);
   code.arrays["scales"] = Array::of<uint16_t>(ElementType::f16, {rows, groups}, scales);
-  if (!packing.symmetric) code.arrays["zeros"] = Array::of<uint8_t>(ElementType::u8, {rows, groups}, zeros);
+  if (!packing.symmetric)
+    code.arrays["zeros"] = Array::of<uint8_t>(ElementType::u8, {rows, groups}, zeros);
   return code;
 }
 
@@ -82,9 +89,10 @@ format::InputTransform random_transform(const std::string& id, int block, int64_
   return transform;
 }
 
-/// W' of W = W' T: T is diagonal, then orthogonal, so W' is W with the diagonal's inverse, then the same rotation.
-std::vector<float> stored_weight(const format::InputTransform& transform, std::vector<float> w, int64_t rows,
-                                 int64_t cols) {
+/// W' of W = W' T: T is diagonal, then orthogonal, so W' is W with the diagonal's inverse, then the
+/// same rotation.
+std::vector<float> stored_weight(const format::InputTransform& transform, std::vector<float> w,
+                                 int64_t rows, int64_t cols) {
   format::InputTransform inverse = transform;
   for (float& s : inverse.scale) s = 1 / s;
   format::apply(inverse, w.data(), rows, cols);
@@ -93,9 +101,15 @@ std::vector<float> stored_weight(const format::InputTransform& transform, std::v
 
 std::string transform_id(format::WeightId id) {
   switch (id.role) {
-    case Role::query: case Role::key: case Role::value: return cat("attention_in.", id.layer);
-    case Role::gate: case Role::up: return cat("mlp_in.", id.layer);
-    default: return cat(format::role_name(id.role), ".", id.layer);
+    case Role::query:
+    case Role::key:
+    case Role::value:
+      return cat("attention_in.", id.layer);
+    case Role::gate:
+    case Role::up:
+      return cat("mlp_in.", id.layer);
+    default:
+      return cat(format::role_name(id.role), ".", id.layer);
   }
 }
 
@@ -104,7 +118,8 @@ using Vector = std::vector<double>;
 Vector multiply(const std::vector<float>& w, const Vector& x) {
   Vector y(w.size() / x.size(), 0.0);
   for (std::size_t o = 0; o < y.size(); ++o)
-    for (std::size_t i = 0; i < x.size(); ++i) y[o] += static_cast<double>(w[o * x.size() + i]) * x[i];
+    for (std::size_t i = 0; i < x.size(); ++i)
+      y[o] += static_cast<double>(w[o * x.size() + i]) * x[i];
   return y;
 }
 
@@ -113,11 +128,13 @@ Vector norm(const Vector& x, const std::vector<float>& weight, double eps) {
   for (const double v : x) squares += v * v;
   Vector y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i)
-    y[i] = x[i] / std::sqrt(squares / static_cast<double>(x.size()) + eps) * static_cast<double>(weight[i]);
+    y[i] = x[i] / std::sqrt(squares / static_cast<double>(x.size()) + eps) *
+           static_cast<double>(weight[i]);
   return y;
 }
 
-void rotate(Vector& x, int64_t head_dim, const std::vector<double>& frequencies, std::size_t position) {
+void rotate(Vector& x, int64_t head_dim, const std::vector<double>& frequencies,
+            std::size_t position) {
   const auto half = static_cast<std::size_t>(head_dim / 2);
   for (std::size_t head = 0; head < x.size(); head += 2 * half)
     for (std::size_t j = 0; j < half; ++j) {
@@ -138,12 +155,14 @@ Vector attend(const format::ModelConfig& config, const Vector& q, const std::vec
     const std::size_t from = h / share * dim;
     Vector score(keys.size(), 0.0);
     for (std::size_t p = 0; p < keys.size(); ++p)
-      for (std::size_t d = 0; d < dim; ++d) score[p] += q[h * dim + d] * keys[p][from + d] / std::sqrt(double(dim));
+      for (std::size_t d = 0; d < dim; ++d)
+        score[p] += q[h * dim + d] * keys[p][from + d] / std::sqrt(double(dim));
     const double top = *std::max_element(score.begin(), score.end());
     double total = 0;
     for (double& s : score) total += s = std::exp(s - top);
     for (std::size_t p = 0; p < keys.size(); ++p)
-      for (std::size_t d = 0; d < dim; ++d) out[h * dim + d] += score[p] / total * values[p][from + d];
+      for (std::size_t d = 0; d < dim; ++d)
+        out[h * dim + d] += score[p] / total * values[p][from + d];
   }
   return out;
 }
@@ -184,7 +203,8 @@ TinyModel make_tiny(uint64_t seed, bool tied) {
 
 std::string temporary_path(const std::string& name) {
   struct Folder {
-    std::string path = (std::filesystem::temp_directory_path() / cat("cupel_runtime_test_", ::getpid())).string();
+    std::string path =
+        (std::filesystem::temp_directory_path() / cat("cupel_runtime_test_", ::getpid())).string();
     Folder() { std::filesystem::create_directories(path); }
     ~Folder() { std::filesystem::remove_all(path); }
   };
@@ -192,7 +212,8 @@ std::string temporary_path(const std::string& name) {
   return folder.path + "/" + name;
 }
 
-std::string write_folder(const TinyModel& model, const std::string& name, const std::string& tokenizer_json) {
+std::string write_folder(const TinyModel& model, const std::string& name,
+                         const std::string& tokenizer_json) {
   std::vector<export_::OutputTensor> tensors;
   for_each_weight(model.config, [&](format::WeightId id) {
     const std::string weight = format::canonical_name(model.config.architecture(), id);
@@ -206,8 +227,8 @@ std::string write_folder(const TinyModel& model, const std::string& name, const 
   return path;
 }
 
-std::string write_packed(const TinyModel& model, const Packing& packing, const std::string& name, TinyModel* stored,
-                         const std::string& tokenizer_json) {
+std::string write_packed(const TinyModel& model, const Packing& packing, const std::string& name,
+                         TinyModel* stored, const std::string& tokenizer_json) {
   export_::ArtifactContent content;
   content.config_json = format::config_to_json(model.config);
   content.tokenizer_json = tokenizer_json;
@@ -239,7 +260,8 @@ std::string write_packed(const TinyModel& model, const Packing& packing, const s
   return path;
 }
 
-std::vector<std::vector<double>> reference_logits(const TinyModel& model, const std::vector<text::Token>& ids) {
+std::vector<std::vector<double>> reference_logits(const TinyModel& model,
+                                                  const std::vector<text::Token>& ids) {
   const auto& c = model.config;
   const auto weight = [&](Role role, int layer) -> const std::vector<float>& {
     return model.weights.at(format::canonical_name(c.architecture(), {role, layer}));
@@ -262,7 +284,8 @@ std::vector<std::vector<double>> reference_logits(const TinyModel& model, const 
       const Vector m = norm(x, weight(Role::mlp_norm, l), c.norm_eps);
       Vector gate = multiply(weight(Role::gate, l), m);
       const Vector up = multiply(weight(Role::up, l), m);
-      for (std::size_t i = 0; i < gate.size(); ++i) gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
+      for (std::size_t i = 0; i < gate.size(); ++i)
+        gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
       add(x, multiply(weight(Role::down, l), gate));
     }
     logits.push_back(multiply(weight(c.tied_head ? Role::embedding : Role::head, -1),
@@ -284,11 +307,13 @@ std::vector<float> logits_of(Session& session, const std::vector<text::Token>& i
   return {logits.begin(), logits.end()};
 }
 
-double largest_difference(const std::vector<float>& logits, const std::vector<std::vector<double>>& reference) {
+double largest_difference(const std::vector<float>& logits,
+                          const std::vector<std::vector<double>>& reference) {
   double worst = 0;
   std::size_t i = 0;
   for (const auto& row : reference)
-    for (const double value : row) worst = std::max(worst, std::abs(value - static_cast<double>(logits.at(i++))));
+    for (const double value : row)
+      worst = std::max(worst, std::abs(value - static_cast<double>(logits.at(i++))));
   return worst;
 }
 
