@@ -24,7 +24,7 @@ double quantile(const std::vector<double>& sorted, double q) {
 }  // namespace
 
 double log_sum_exp(std::span<const float> logits) {
-  thread_local std::vector<float> terms;
+  thread_local std::vector<double> terms;
   terms.resize(logits.size());
   const float largest = *std::max_element(logits.begin(), logits.end());
   return static_cast<double>(largest) + std::log(exp_shifted(logits, largest, terms));

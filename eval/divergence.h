@@ -34,7 +34,7 @@ class DivergenceMeter {
 
  private:
   std::vector<double> kl_;
-  std::vector<float> p_, q_;  // exp(logit - largest) of the position at hand
+  std::vector<double> p_, q_;  // exp(logit - largest) of the position at hand
   double reverse_ = 0, delta_ = 0, delta_squared_ = 0;
   int64_t same_ = 0, targets_ = 0;
 };

@@ -75,7 +75,7 @@ summary{cursor:pointer;font-weight:600}
 @page{margin:16mm}
 @media print{:root{color-scheme:light;--bg:#fff;--ink:#000;--soft:#444;--line:#bbb;--box:#fff;--warn:#8a4b00;
   --c0:#0b66a8;--c1:#c8540a;--c2:#08805f;--c3:#8f4a86}
-  body{font-size:10.5pt}main{max-width:none;padding:0}
+  body{font-size:10.5pt}main{max-width:none;padding:0 1px}
   figure,.pair,.prompt,tr,.tiles,.alert li{break-inside:avoid}h2,.prompt{break-after:avoid}
   .charts{grid-template-columns:1fr 1fr;gap:1.25rem 2rem}
   .scroll{overflow:visible}.scroll table{font-size:7.5pt}.scroll th,.scroll td{white-space:normal;padding-right:.6rem}

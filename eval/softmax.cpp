@@ -21,22 +21,30 @@ namespace {
 
 constexpr std::size_t kLanes = 8;
 
-/// exp of x <= 0 without branches: 2^n by bits, the rest by a polynomial on [-ln 2 / 2, ln 2 / 2].
-inline float exp_negative(float x) {
-  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to the nearest integer
-  const float clamped = x < -87.0f ? -87.0f : x;
-  const float shifted = clamped * 1.44269504f + kMagic;
-  const float n = shifted - kMagic;
-  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  const auto bits = (std::bit_cast<uint32_t>(shifted) << 23) + 0x3F800000u;
-  return p * std::bit_cast<float>(bits);
+/// exp of x <= 0 without branches: 2^n by bits, the rest by its Taylor series on [-ln 2 / 2, ln 2 /
+/// 2].
+inline double exp_negative(double x) {
+  constexpr double kMagic =
+      6755399441055744.0;  // 1.5 * 2^52: adding it rounds to the nearest integer
+  const double clamped = x < -700.0 ? -700.0 : x;
+  const double shifted = clamped * 1.4426950408889634 + kMagic;
+  const double n = shifted - kMagic;
+  const double r = (clamped - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10;
+  double p = 1.0 / 6227020800;
+  p = p * r + 1.0 / 479001600;
+  p = p * r + 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * (r * r) + r + 1.0;
+  const uint64_t bits = (std::bit_cast<uint64_t>(shifted) << 52) + 0x3FF0000000000000u;
+  return p * std::bit_cast<double>(bits);
 }
 
 double total(const std::array<double, kLanes>& sums) {
@@ -47,26 +55,27 @@ double total(const std::array<double, kLanes>& sums) {
 
 }  // namespace
 
-CUPEL_CLONES double exp_shifted(std::span<const float> x, float largest, std::span<float> out) {
+CUPEL_CLONES double exp_shifted(std::span<const float> x, float largest, std::span<double> out) {
   const float* in = x.data();
-  float* e = out.data();
+  double* e = out.data();
   const std::size_t n = x.size(), whole = n / kLanes * kLanes;
-  for (std::size_t i = 0; i < n; ++i) e[i] = exp_negative(in[i] - largest);
+  for (std::size_t i = 0; i < n; ++i)
+    e[i] = exp_negative(static_cast<double>(in[i]) - static_cast<double>(largest));
   std::array<double, kLanes> sums{};
   for (std::size_t i = 0; i < whole; i += kLanes)
-    for (std::size_t j = 0; j < kLanes; ++j) sums[j] += static_cast<double>(e[i + j]);
-  for (std::size_t i = whole; i < n; ++i) sums[i - whole] += static_cast<double>(e[i]);
+    for (std::size_t j = 0; j < kLanes; ++j) sums[j] += e[i + j];
+  for (std::size_t i = whole; i < n; ++i) sums[i - whole] += e[i];
   return total(sums);
 }
 
-CUPEL_CLONES CrossSums cross_sums(std::span<const float> p, std::span<const float> q,
+CUPEL_CLONES CrossSums cross_sums(std::span<const double> p, std::span<const double> q,
                                   std::span<const float> a, std::span<const float> b) {
   const std::size_t n = p.size(), whole = n / kLanes * kLanes;
   std::array<double, kLanes> under_p{}, under_q{};
   const auto add = [&](std::size_t i, std::size_t lane) {
     const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
-    under_p[lane] += static_cast<double>(p[i]) * difference;
-    under_q[lane] += static_cast<double>(q[i]) * difference;
+    under_p[lane] += p[i] * difference;
+    under_q[lane] += q[i] * difference;
   };
   for (std::size_t i = 0; i < whole; i += kLanes)
     for (std::size_t j = 0; j < kLanes; ++j) add(i + j, j);

@@ -1,6 +1,6 @@
 """SmolLM2-135M-Instruct against reference figures. Slow: runs with CUPEL_FULL_TESTS=1 (scripts/test --full)."""
-import json, pathlib, subprocess, unittest
-from support import FULL, ROOT, SHARED, CACHE, cupel, cupel_json, main, temporary
+import os, pathlib, subprocess, unittest
+from support import BIN, FULL, ROOT, SHARED, CACHE, cupel, cupel_json, main, temporary
 
 MODEL = CACHE / "models/SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -43,6 +43,13 @@ class RealModel(unittest.TestCase):
         self.assertAlmostEqual(self.perplexity(1, "bfloat16"), 15.1477, delta=0.0005)
         self.assertAlmostEqual(self.perplexity(1, "stored"), 15.1467, delta=0.0005)
 
+    def test_rounding_reference(self):
+        program = BIN.parent / "tests/real/rounding_reference_test"
+        r = subprocess.run([program], capture_output=True, text=True,
+                           env={**os.environ, "CUPEL_REAL_MODEL": str(MODEL), "CUPEL_WIKITEXT": str(self.wikitext())})
+        print(r.stdout[-600:])
+        self.assertEqual(r.returncode, 0, r.stdout)
+
     def test_cold_start(self):
         import time
         out = pathlib.Path(self.folder.name) / "w4"
@@ -58,6 +65,10 @@ class RealModel(unittest.TestCase):
             start = time.monotonic()
             cupel("generate", out / "m.cupel", "--prompt", "The capital of France is", "--max-tokens", 1)
             seconds.append(time.monotonic() - start)
+        parity = cupel_json("eval", out / "m.cupel", "--engine", "runtime", "--against", out / "m.cupel", "--against-engine", "torch",
+                            "--perplexity", ROOT / "data/heldout.txt", "--length", 1024, "--blocks", 4, "--json", "-", timeout=1200)
+        print("KL of the runtime from LibTorch on equal weights:", parity["divergence"]["kl_mean"])
+        self.assertLess(parity["divergence"]["kl_mean"], 1e-4)
         print("start to first token:", [round(s, 3) for s in seconds])
         self.assertLess(min(seconds), 0.3)
 
