@@ -226,6 +226,7 @@ void For::loop_over(Frame& f, const Value& over, int depth) const {
   const auto loop =
       std::make_shared<Loop>(*this, Value(List{chosen, Flavor::tuple}), f.scope, depth);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
+    f.run.step(line);
     Frame inner = f.inner();
     loop->go_to(i);
     inner.scope->set("loop", Value(loop));
