@@ -25,8 +25,12 @@ std::string repeat(const std::string& s, int n) {
 }
 
 TEST(JinjaLimits, Depth) {
-  EXPECT_NE(message("{{ " + repeat("(", 100000) + " }}").find("nest deeper"), std::string::npos);
-  EXPECT_NE(message("{{ " + repeat("[", 100000) + " }}").find("nest deeper"), std::string::npos);
+  EXPECT_NE(
+      message("{{ " + repeat("(", 100000) + "1" + repeat(")", 100000) + " }}").find("nest deeper"),
+      std::string::npos);
+  EXPECT_NE(
+      message("{{ " + repeat("[", 100000) + "1" + repeat("]", 100000) + " }}").find("nest deeper"),
+      std::string::npos);
   EXPECT_NE(message("{{ " + repeat("not ", 100000) + "1 }}").find("nest deeper"),
             std::string::npos);
   EXPECT_NE(message(repeat("{% if 1 %}", 100000)).find("nest deeper"), std::string::npos);

@@ -62,7 +62,7 @@ TEST(Regex, RefusesByName) {
 
 TEST(Regex, GivesUpWithAnError) {
   const std::string text(40, 'a');
-  const Error e = test::error_of([&] { matches("(a+a+)+$b", text); });
+  const Error e = test::error_of([&] { matches("(a+a+)+[0-9]", text); });
   EXPECT_EQ(e.fault(), Fault::data);
   EXPECT_NE(e.message().find("gave up"), std::string::npos) << e.what();
 }
