@@ -11,7 +11,7 @@ import argparse, concurrent.futures, datetime, json, os, pathlib, subprocess, sy
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BIN = pathlib.Path(os.environ.get("CUPEL_BIN", ROOT / "build/release/bin"))
-METHODS = {"rtn": ("quant.rtn", ""), "gptq": ("quant.gptq", ""),
+METHODS = {"rtn": ("quant.rtn", ""), "gptq, scale minmax": ("quant.gptq", ", scale: minmax"), "gptq": ("quant.gptq", ""),
            "gptq+hadamard": ("quant.gptq", ", transform: {hadamard: {block: 64}}")}
 
 
@@ -19,24 +19,25 @@ def recipe(model, method, bits, group, symmetric):
     key, extra = METHODS[method]
     layout = f"{{uniform: {{bits: {bits}, group: {group}, symmetric: {str(symmetric).lower()}}}}}"
     return (f"version: 1\nmodel: {{path: {model}, dtype: bfloat16}}\nseed: 17\n"
-            f"data: {{calibration: {{file: {ROOT}/data/calibration.txt, samples: 16, length: 1024}}}}\n"
+            f"data: {{calibration: {{file: {ROOT}/data/calibration.txt, samples: 64, length: 256}}}}\n"
             f"steps:\n  - {key}: {{layout: {layout}{extra}}}\nexport:\n  - artifact: {{path: model.cupel}}\n"
             f"evaluate: {{speed: false, perplexity: [{{file: {ROOT}/data/heldout.txt, length: 1024}}]}}\n")
 
 
 def cell(options, method, bits, group):
-    out = options.out / f"{method}-{bits}-g{group}"
+    name = f"{method}-{bits}-g{group}".replace(", scale ", "-")
+    out = options.out / name
     summary = out / "summary.json"
     if not summary.exists():
         out.mkdir(parents=True, exist_ok=True)
-        path = options.out / f"{method}-{bits}-g{group}.yaml"
+        path = options.out / f"{name}.yaml"
         path.write_text(recipe(options.model, method, bits, group, False))
         command = [str(BIN / "cupel"), "run", str(path), "--out", str(out), "--device", options.device, "--threads", str(options.threads), "-q"]
         if (out / "manifest.json").exists():
             command.append("--resume")
         print(" ".join(command), file=sys.stderr, flush=True)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        (out / "model.cupel").unlink()  # 18 artifacts of 100 MB; the summary has the sizes
+        (out / "model.cupel").unlink()  # 32 artifacts of 100 MB; the summary has the sizes
     return json.loads(summary.read_text())
 
 
@@ -71,7 +72,7 @@ def main():
     text = (f"Command: `bench/sweep.py --bits {options.bits} --device {options.device}`, {datetime.date.today()}, {manifest.get('machine', '')}"
             f"{', calibration on a GPU' if options.device.startswith('cuda') else ''}. Model: SmolLM2-135M-Instruct, weights rounded to bf16; own "
             f"held-out text, {p['blocks']} blocks of {p['length']}, original perplexity {p['value']:.3f} +- {p['stderr']:.2f}. Asymmetric, "
-            "embedding and head in bf16.\n\n"
+            "embedding and head in bf16; calibration on 64 samples of 256 tokens; gptq clips its scales (mse) by default.\n\n"
             "| bits | group | method | bits/weight, matrices | bits/weight, all | perplexity | KL, nats/token | KL / RTN's | same top-1 |\n"
             "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n" + "\n".join(lines) + "\n")
     print(text)

@@ -31,10 +31,7 @@ if(NOT EXISTS "${CUPEL_TORCH_ROOT}/lib/libtorch_cpu.so")
 endif()
 
 set(_torch_libs c10 torch_cpu)
-if(CUPEL_HAVE_CUDA AND EXISTS "${CUPEL_TORCH_ROOT}/lib/libtorch_cuda.so")
-  # Loaded at run time (dlopen), so that one build serves machines with and without a GPU.
-  set(CUPEL_TORCH_CUDA ON)
-endif()
+# libtorch_cuda is loaded at run time (dlopen), so that one build serves machines with and without a GPU.
 foreach(_lib ${_torch_libs})
   add_library(torch::${_lib} SHARED IMPORTED GLOBAL)
   set_target_properties(torch::${_lib} PROPERTIES IMPORTED_LOCATION ${CUPEL_TORCH_ROOT}/lib/lib${_lib}.so)

@@ -7,14 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
-// A vocabulary's worth of exponentials for every scored token is the harness' own cost: these loops
-// are written so that the compiler vectorizes them, once for AVX2 and once for every processor.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
-#define CUPEL_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define CUPEL_CLONES
-#endif
+#include "base/vector_clones.h"
 
+// A vocabulary's worth of exponentials for every scored token is the harness' own cost: these loops
+// are written so that the compiler vectorizes them.
 namespace cupel::eval {
 
 namespace {
@@ -55,7 +51,8 @@ double total(const std::array<double, kLanes>& sums) {
 
 }  // namespace
 
-CUPEL_CLONES double exp_shifted(std::span<const float> x, float largest, std::span<double> out) {
+CUPEL_VECTOR_CLONES double exp_shifted(std::span<const float> x, float largest,
+                                       std::span<double> out) {
   const float* in = x.data();
   double* e = out.data();
   const std::size_t n = x.size(), whole = n / kLanes * kLanes;
@@ -68,8 +65,8 @@ CUPEL_CLONES double exp_shifted(std::span<const float> x, float largest, std::sp
   return total(sums);
 }
 
-CUPEL_CLONES CrossSums cross_sums(std::span<const double> p, std::span<const double> q,
-                                  std::span<const float> a, std::span<const float> b) {
+CUPEL_VECTOR_CLONES CrossSums cross_sums(std::span<const double> p, std::span<const double> q,
+                                         std::span<const float> a, std::span<const float> b) {
   const std::size_t n = p.size(), whole = n / kLanes * kLanes;
   std::array<double, kLanes> under_p{}, under_q{};
   const auto add = [&](std::size_t i, std::size_t lane) {

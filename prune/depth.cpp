@@ -122,6 +122,7 @@ std::vector<NormalEquations> accumulate(Model& model, const at::Tensor& ids_nt,
     for (int i = 0; i < model.layers(); ++i) {
       h.push_back(model.block(i, h.back(), [&](Role role, const at::Tensor& u_nti) {
         if (role == Role::down) m.push_back(at::linear(u_nti, model.layer(i).down));
+        return true;
       }));
     }
     for (std::size_t r = 0; r < runs.size(); ++r) {

@@ -5,7 +5,8 @@
 // Formula: min tr((W - V) H (W - V)^T), greedily; H the damped second moment of the input.
 // Source: "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers".
 // Cost: calibration; n^3/6 multiplications per group, rows n^2/2 per matrix.
-// Differs: scales come from the original weight, so activation order is free at run time.
+// Differs: scales come from the original weight, so activation order is free at run time; by
+// default they are clipped for the least squared error, weighted by the diagonal of H.
 #include <ATen/TensorOperators.h>
 
 #include "core/code.h"
@@ -21,7 +22,7 @@ struct GptqParams : core::QuantizerParams {
   core::FeedbackOrder order = core::FeedbackOrder::activation;
   double damp = 0.01;
   int block = 128;
-  core::ScaleRule scale = core::ScaleRule::minmax;
+  core::ScaleRule scale = core::ScaleRule::mse;
   void visit(ParamVisitor& v) override {
     QuantizerParams::visit(v);
     const EnumNames orders = {{"activation", static_cast<int>(core::FeedbackOrder::activation)},

@@ -74,11 +74,3 @@ std::unique_ptr<Code> make_code(std::shared_ptr<const format::Layout> layout, Sc
 at::Tensor decode(const format::WeightCode& code);
 
 }  // namespace cupel::core
-
-/// Compiles a loop once per vector width and picks at load. The same bits on each:
-/// -ffp-contract=off, fixed order of sums.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define CUPEL_VECTOR_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define CUPEL_VECTOR_CLONES
-#endif

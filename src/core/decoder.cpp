@@ -85,7 +85,7 @@ at::Tensor Model::attention(int index, const at::Tensor& x_nth, const Tap& tap, 
   const int64_t past = cache ? cache->length : 0;
   grow_rope(past + t);
   const at::Tensor x = rms_norm(x_nth, w.attention_norm, config_.norm_eps);
-  if (tap) tap(Role::query, x);
+  if (tap && !tap(Role::query, x)) return {};
   const auto heads = [&](const at::Tensor& weight_oi) {
     return at::linear(x, weight_oi).view({n, t, -1, d}).transpose(1, 2);
   };
@@ -106,24 +106,26 @@ at::Tensor Model::attention(int index, const at::Tensor& x_nth, const Tap& tap, 
       at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0.0, /*is_causal=*/past == 0,
                                        std::nullopt, config_.heads != config_.kv_heads);
   const at::Tensor y_nti = y.transpose(1, 2).reshape({n, t, -1});
-  if (tap) tap(Role::output, y_nti);
+  if (tap && !tap(Role::output, y_nti)) return {};
   return at::linear(y_nti, w.output);
 }
 
 at::Tensor Model::mlp(int index, const at::Tensor& x_nth, const Tap& tap) {
   const LayerWeights& w = layers_[static_cast<std::size_t>(index)];
   const at::Tensor x = rms_norm(x_nth, w.mlp_norm, config_.norm_eps);
-  if (tap) tap(Role::gate, x);
+  if (tap && !tap(Role::gate, x)) return {};
   const at::Tensor u_nti = at::silu(at::linear(x, w.gate)) * at::linear(x, w.up);
-  if (tap) tap(Role::down, u_nti);
+  if (tap && !tap(Role::down, u_nti)) return {};
   return at::linear(u_nti, w.down);
 }
 
 at::Tensor Model::block(int index, const at::Tensor& x_nth, const Tap& tap, KvCache* cache) {
   CUPEL_ASSERT(index >= 0 && index < layers());
   load_layer(index);
-  const at::Tensor h = x_nth + attention(index, x_nth, tap, cache);
-  return h + mlp(index, h, tap);
+  const at::Tensor attended = attention(index, x_nth, tap, cache);
+  if (!attended.defined()) return {};
+  const at::Tensor h = x_nth + attended, more = mlp(index, h, tap);
+  return more.defined() ? h + more : at::Tensor();
 }
 
 at::Tensor Model::normalized(const at::Tensor& x_nth) {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/code.h"
+#include "base/vector_clones.h"
 
 /// Loops of the feedback engine on raw pointers. Sums run in one order, whatever the vector width
 /// and the number of threads (a BLAS promises neither), so equal input gives equal codes.

@@ -31,8 +31,8 @@ struct LayerWeights {
 };
 
 /// Called with the input of each group of matrices that share it, x [n, t, i], and the group's
-/// first role.
-using Tap = std::function<void(format::Role first, const at::Tensor& x_nti)>;
+/// first role. False: the rest of the block is not wanted.
+using Tap = std::function<bool(format::Role first, const at::Tensor& x_nti)>;
 
 /// Keys and values of earlier positions of a batch, one pair per layer, [n, kv_heads, t, head_dim];
 /// grows by forward.
@@ -74,7 +74,7 @@ class Model {
   /// Token ids [n, t] (int64) to x [n, t, h].
   at::Tensor embed(const at::Tensor& ids_nt);
   /// One decoder layer; causal within the sequence. With a cache, x holds the positions after
-  /// cache->length.
+  /// cache->length. Undefined if the tap stopped it.
   at::Tensor block(int index, const at::Tensor& x_nth, const Tap& tap = {},
                    KvCache* cache = nullptr);
   /// The final norm: what the head reads.

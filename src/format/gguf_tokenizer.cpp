@@ -43,7 +43,7 @@ constexpr const char* kTekken =
     "*"
     "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" CUPEL_SPACES;
 constexpr const char* kDeepSeekNumbers = "\\p{N}{1,3}";
-constexpr const char* kDeepSeekCjk = "[一-龥\u3040-ゟ゠-ヿ]+";
+constexpr const char* kDeepSeekCjk = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
 constexpr const char* kDeepSeekMain =
     "[!\"#$%&'()*+,\\-./"
     ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
@@ -230,14 +230,15 @@ class GgufTokenizer {
   }
 
   static Json space_normalizer(bool prefix) {
-    const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "▁"}};
+    const Json replace = {
+        {"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
     if (!prefix) return replace;
     return {{"type", "Sequence"},
-            {"normalizers", Json::array({{{"type", "Prepend"}, {"prepend", "▁"}}, replace})}};
+            {"normalizers", Json::array({{{"type", "Prepend"}, {"prepend", "\u2581"}}, replace})}};
   }
   static Json space_decoder(bool prefix) {
     Json parts =
-        Json::array({{{"type", "Replace"}, {"pattern", {{"String", "▁"}}}, {"content", " "}},
+        Json::array({{{"type", "Replace"}, {"pattern", {{"String", "\u2581"}}}, {"content", " "}},
                      {{"type", "ByteFallback"}},
                      {{"type", "Fuse"}}});
     if (prefix) parts.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});

@@ -32,7 +32,7 @@ constexpr std::string_view kEndTexts[] = {
     "[EOS]",
     "</s>",
     "<eos>",
-    "<｜end▁of▁sentence｜>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
     "<|END_OF_TURN_TOKEN|>",
 };
 

@@ -39,17 +39,19 @@ struct KvView {
 /// The CPU kernels of one instruction set. Every function is pure, thread-safe, and gives results
 /// that depend neither on m nor on how the caller splits rows over threads.
 ///
-/// Integer-valued layouts give the same bits at every level (the canonical sum): blocks of
-/// QuantizedInput in order,
+/// Every kernel gives the same bits at every level, because its sums have one order. For packed
+/// codes: blocks of QuantizedInput in order,
 ///   acc = fma(w_scale * x_scale, float(isum - zero * sum), acc)
 /// with isum the exact integer product of codes and (254 q1 +) q2, segments of 1024 inputs (a
-/// longer group is a segment of its own) summed on their own and added in order. The other kernels
-/// agree across levels to rounding.
+/// longer group is a segment of its own) summed on their own and added in order. For plain numbers:
+/// 16 lanes, lane j takes the terms j, j + 16, ... (products by fma), then lane j + 8 is added to
+/// lane j, and the eight as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). Sums of squares: 8 lanes of
+/// float64, lane j + 4 added to lane j, then (0 + 2) + (1 + 3). Exponentials: one polynomial.
 struct CpuKernels {
   Isa isa = Isa::scalar;
 
   /// Rows of x [m, k] (stride ldx) to int8 blocks in the caller's buffers (those of `out`, which
-  /// are written). Round half to even. Identical bits at every level.
+  /// are written). Round half to even.
   void (*quantize)(const float* x, int64_t ldx, const QuantizedInput& out) = nullptr;
 
   /// y[r, o] for all rows r of x and outputs of stripes [stripe_begin, stripe_end) (16 outputs
@@ -57,8 +59,7 @@ struct CpuKernels {
   void (*uniform)(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
                   int64_t stripe_begin, int64_t stripe_end) = nullptr;
 
-  /// y[r, o] = sum_i w[o, i] x[r, i] in float32, outputs [row_begin, row_end); one fixed order of
-  /// additions per level.
+  /// y[r, o] = sum_i w[o, i] x[r, i] in float32, outputs [row_begin, row_end).
   void (*dense)(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy,
                 int64_t row_begin, int64_t row_end) = nullptr;
 
@@ -74,8 +75,7 @@ struct CpuKernels {
                const float* sine) = nullptr;
 
   /// Orthonormal Hadamard transform in blocks of `block`, after optional signs [n] and scale [n]
-  /// (either may be null): the runtime side of format::InputTransform. Identical bits at every
-  /// level.
+  /// (either may be null): the runtime side of format::InputTransform.
   void (*transform)(float* x, int64_t n, int block, const int8_t* signs,
                     const float* scale) = nullptr;
 

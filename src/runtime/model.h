@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "format/artifact.h"
@@ -78,6 +79,7 @@ class Model {
   const format::InputTransform* head_in_ = nullptr;
   const format::ArtifactTensor* embedding_ = nullptr;
   int64_t file_bytes_ = 0, streamed_bytes_ = 0;
+  std::jthread readahead_;  // last, so that it ends before the map does
 };
 
 }  // namespace cupel::runtime

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "format/layouts/dense.h"
+#include "runtime/readahead.h"
 #include "runtime/thread_pool.h"
 
 namespace cupel::runtime {
@@ -44,6 +45,13 @@ void ModelLoader::map() {
   model_->artifact_ = format::Artifact::open(model_->path_);
   model_->config_ = model_->artifact_->config();
   model_->file_bytes_ = model_->artifact_->file_bytes();
+  const std::byte *begin = nullptr, *end = nullptr;
+  for (const auto& tensor : tensors())
+    for (const auto& [name, plane] : tensor.planes) {
+      if (!begin || plane.bytes.data() < begin) begin = plane.bytes.data();
+      end = std::max(end, plane.bytes.data() + plane.bytes.size());
+    }
+  model_->readahead_ = read_ahead({begin, end});
 }
 
 void ModelLoader::convert() {

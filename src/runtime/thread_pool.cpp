@@ -3,9 +3,12 @@
 #include "runtime/thread_pool.h"
 
 #include <algorithm>
+#include <limits>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "runtime/futex.h"
 
 namespace cupel::runtime {
 namespace {
@@ -44,8 +47,8 @@ ThreadPool::ThreadPool(int threads) {
 }
 
 ThreadPool::~ThreadPool() {
-  state_.fetch_or(kStop, std::memory_order_release);
-  state_.notify_all();
+  state_.fetch_or(kStop);
+  futex_wake(state_, std::numeric_limits<int>::max());
   for (auto& worker : workers_) worker.join();
 }
 
@@ -62,9 +65,9 @@ void ThreadPool::for_range(int64_t n, int64_t grain,
   next_.store(0, std::memory_order_relaxed);
   failure_ = nullptr;
   const uint32_t job = (state_.load(std::memory_order_relaxed) + kJob) & kJobs;
-  state_.store(job | kOpen, std::memory_order_release);
-  const int64_t wanted = std::min<int64_t>((n + piece - 1) / piece - 1, wakeable_);
-  for (int64_t i = 0; i < wanted; ++i) state_.notify_one();
+  state_.store(job | kOpen);
+  const int64_t helpers = std::min<int64_t>((n + piece - 1) / piece - 1, wakeable_);
+  if (sleepers_.load() > 0) futex_wake(state_, static_cast<int>(helpers));
   run_pieces();
   wait_until_idle();
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -90,13 +93,15 @@ void ThreadPool::wait_until_idle() {
     if ((state_.load(std::memory_order_acquire) & kActive) == 0) return;
     pause();
   }
+  caller_sleeps_.store(true);
   for (;;) {
     // The signal is read first: a worker leaves before it signals, so a signal after this read ends
     // the wait.
-    const uint32_t signal = idle_signal_.load(std::memory_order_acquire);
-    if ((state_.load(std::memory_order_acquire) & kActive) == 0) return;
-    idle_signal_.wait(signal, std::memory_order_acquire);
+    const uint32_t signal = idle_signal_.load();
+    if ((state_.load() & kActive) == 0) break;
+    futex_wait(idle_signal_, signal);
   }
+  caller_sleeps_.store(false);
 }
 
 bool ThreadPool::enter(uint32_t state) {
@@ -106,10 +111,10 @@ bool ThreadPool::enter(uint32_t state) {
 }
 
 void ThreadPool::leave() {
-  const uint32_t left = state_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+  const uint32_t left = state_.fetch_sub(1) - 1;
   if ((left & (kOpen | kActive)) != 0) return;
-  idle_signal_.fetch_add(1, std::memory_order_release);
-  idle_signal_.notify_one();
+  idle_signal_.fetch_add(1);
+  if (caller_sleeps_.load()) futex_wake(idle_signal_, 1);
 }
 
 void ThreadPool::work() {
@@ -125,7 +130,9 @@ void ThreadPool::work() {
     }
     if ((state & kStop) != 0) return;
     if (!joinable(state)) {
-      state_.wait(state, std::memory_order_acquire);
+      sleepers_.fetch_add(1);
+      futex_wait(state_, state);
+      sleepers_.fetch_sub(1);
     } else if (enter(state)) {
       finished = state & kJobs;
       run_pieces();

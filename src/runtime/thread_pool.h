@@ -39,6 +39,11 @@ class ThreadPool {
   // Bits 0-15: workers inside the job. Bit 16: it takes workers. Bits 17-30: its number. Bit 31:
   // the pool ends.
   std::atomic<uint32_t> state_{0};
+  // A sleeper announces itself before it looks a last time, and whoever could end its sleep acts
+  // before looking for sleepers (both sequentially consistent): one of the two sees the other, and
+  // no system call is made for nobody.
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> caller_sleeps_{false};
   std::atomic<uint32_t> idle_signal_{0};
   std::atomic<int64_t> next_{0};
   int spins_ = 0, wakeable_ = 0;

@@ -4,28 +4,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "text/byte_level.h"
+
 namespace cupel::text {
-
-namespace {
-
-std::string utf8_of(unsigned code) {
-  if (code < 0x80) return std::string(1, static_cast<char>(code));
-  return {static_cast<char>(0xC0 | (code >> 6)), static_cast<char>(0x80 | (code & 0x3F))};
-}
-
-/// The byte-level alphabet: printable bytes stand for themselves, the other 68 for U+0100.. in byte
-/// order.
-bool stands_for_itself(unsigned byte) {
-  return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-}
-
-}  // namespace
 
 std::string byte_tokenizer_json() {
   nlohmann::ordered_json vocab;
-  unsigned next = 0x100;
-  for (unsigned byte = 0; byte < 256; ++byte)
-    vocab[utf8_of(stands_for_itself(byte) ? byte : next++)] = byte;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    std::string character;
+    append_byte_level(character, std::string(1, static_cast<char>(byte)));
+    vocab[character] = byte;
+  }
   const nlohmann::ordered_json byte_level = {{"type", "ByteLevel"},
                                              {"add_prefix_space", false},
                                              {"trim_offsets", true},

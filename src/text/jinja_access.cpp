@@ -109,12 +109,14 @@ void each_index(const Bounds& b, const Visit& visit) {
 
 Value attribute(const Value& v, const std::string& name) {
   if (v.is_undefined()) raise_undefined(v);
+  if (v.is_dict()) spend_on(v);
   Value out;
   if (python_attribute(v, name, out) || python_item(v, Value(name), out)) return out;
   return missing(v, cat("attribute '", name, "'"));
 }
 
 Value item(const Value& v, const Value& key) {
+  if (!v.is_list()) spend_on(v);
   if (v.is_undefined()) raise_undefined(v);
   Value out;
   if (python_item(v, key, out)) return out;
@@ -125,6 +127,7 @@ Value item(const Value& v, const Value& key) {
 
 Value slice(const Value& v, const Value& start, const Value& stop, const Value& step) {
   if (v.is_undefined()) raise_undefined(v);
+  spend_on(v);
   if (v.is_string()) {
     const auto chars = characters(v.as_string());
     std::string out;

@@ -75,6 +75,7 @@ Value Call::value(Frame& f) const {
 Value FilterExpr::apply(Frame& f, const Value& v) const {
   const Arguments given = arguments.eval(f);
   f.run.line = line;
+  spend_on(v);
   if (!filter) raise("TemplateRuntimeError", "filter '", name, "' is not supported");
   return (*filter)(f, v, given);
 }
@@ -83,6 +84,8 @@ Value TestExpr::value(Frame& f) const {
   const Value v = input->eval(f);
   const Arguments given = arguments.eval(f);
   f.run.line = line;
+  spend_on(v);
+  for (const Value& other : given.positional) spend_on(other);
   if (!test) raise("TemplateRuntimeError", "test '", name, "' is not supported");
   return (*test)(f, v, given) != inverted;
 }
@@ -98,6 +101,8 @@ Value Binary::value(Frame& f) const {
   const Value a = left->eval(f);
   const Value b = right->eval(f);
   f.run.line = line;
+  spend_on(a);
+  spend_on(b);
   return op(a, b);
 }
 
@@ -110,6 +115,8 @@ Value Comparison::value(Frame& f) const {
   Value a = first->eval(f);
   for (const auto& [op, e] : rest) {
     Value b = e->eval(f);
+    spend_on(a);
+    spend_on(b);
     bool holds = false;
     switch (op) {
       case eq:
@@ -147,6 +154,7 @@ Value Concat::value(Frame& f) const {
   std::string out;
   for (const auto& e : parts) out += to_text(e->eval(f));
   check_size(static_cast<double>(out.size()));
+  spend(out.size() / 16);
   return Value(std::move(out));
 }
 

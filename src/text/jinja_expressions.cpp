@@ -15,6 +15,7 @@ namespace cupel::text::jinja {
 namespace {
 
 constexpr int kDeepest = 200;
+constexpr int kMostLinks = 1000;
 
 struct Deeper {
   Deeper(int& depth, int line) : depth_(depth) {
@@ -49,6 +50,11 @@ void ExpressionParser::unexpected(const char* wanted) const {
   const std::string found =
       *kind_name(now().kind) ? kind_name(now().kind) : cat("'", now().text, "'");
   syntax_error(now().line, "expected ", wanted, ", found ", found);
+}
+
+void ExpressionParser::link() {
+  if (++links_ > kMostLinks)
+    syntax_error(now().line, "a tag has more than ", kMostLinks, " operators");
 }
 
 void ExpressionParser::expect_op(const char* op) {
@@ -86,6 +92,7 @@ ExprPtr ExpressionParser::condition(bool conditional) {
   ExprPtr e = logical_or();
   while (conditional && is_word("if")) {
     auto out = node<Conditional>();
+    link();
     take();
     unknown_.resize(unknown);  // that was said under a condition
     ++conditional_;
@@ -102,6 +109,7 @@ ExprPtr ExpressionParser::logical_or() {
   ExprPtr e = logical_and();
   while (is_word("or")) {
     auto out = node<Logical>();
+    link();
     take();
     out->is_and = false;
     out->left = std::move(e);
@@ -115,6 +123,7 @@ ExprPtr ExpressionParser::logical_and() {
   ExprPtr e = logical_not();
   while (is_word("and")) {
     auto out = node<Logical>();
+    link();
     take();
     out->left = std::move(e);
     out->right = logical_not();
@@ -166,6 +175,7 @@ ExprPtr ExpressionParser::sum() {
   ExprPtr e = concat();
   while (is_op("+") || is_op("-")) {
     auto out = node<Binary>();
+    link();
     out->op = is_op("+") ? add : subtract;
     take();
     out->left = std::move(e);
@@ -188,6 +198,7 @@ ExprPtr ExpressionParser::product() {
   ExprPtr e = power_of();
   while (is_op("*") || is_op("/") || is_op("//") || is_op("%")) {
     auto out = node<Binary>();
+    link();
     out->op = is_op("*") ? multiply : is_op("/") ? divide : is_op("//") ? floor_divide : modulo;
     take();
     out->left = std::move(e);
@@ -201,6 +212,7 @@ ExprPtr ExpressionParser::power_of() {
   ExprPtr e = unary(true);
   while (is_op("**")) {
     auto out = node<Binary>();
+    link();
     take();
     out->op = power;
     out->left = std::move(e);
@@ -326,6 +338,7 @@ ExprPtr ExpressionParser::parenthesis() {
 
 ExprPtr ExpressionParser::postfix(ExprPtr e) {
   for (;;) {
+    if (is_op(".") || is_op("[") || is_op("(")) link();
     if (is_op(".") || is_op("[")) {
       e = subscript(std::move(e));
     } else if (is_op("(")) {
@@ -404,6 +417,7 @@ CallArguments ExpressionParser::call_arguments() {
 
 ExprPtr ExpressionParser::filters_and_tests(ExprPtr e) {
   for (;;) {
+    if (is_op("|") || is_op("(") || is_word("is")) link();
     if (take_op("|")) {
       e = filter(std::move(e));
     } else if (take_word("is")) {

@@ -70,8 +70,9 @@ std::string integer_text(int64_t v, char type, bool alternate) {
   if (type == 'd' || type == 'i' || type == 'u' || type == 0 || type == 'n') return cat(v);
   const unsigned base = type == 'o' ? 8 : type == 'b' ? 2 : 16;
   uint64_t rest = v < 0 ? ~static_cast<uint64_t>(v) + 1 : static_cast<uint64_t>(v);
+  const char* digits = type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string backwards;
-  do backwards += (type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[rest % base];
+  do backwards += digits[rest % base];
   while (rest /= base);
   if (alternate) backwards.append(1, type).append(1, '0');
   if (v < 0) backwards += '-';

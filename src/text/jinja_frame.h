@@ -33,21 +33,19 @@ struct Scope {
 /// One rendering: where it is, and how much it has done. The limits stop templates that would not
 /// end.
 struct Run {
-  static constexpr int64_t kMostSteps = 20'000'000;
-  static constexpr int kDeepest =
-      2000;  // nested evaluations; each costs a few hundred bytes of stack
+  // Nested evaluations; each costs a few hundred bytes of stack.
+  static constexpr int kDeepest = 2000;
   static constexpr std::size_t kLongestOutput = 64 << 20;
   static constexpr int kMostNamespaces = 5000;  // they can form chains, whose destruction recurses
 
+  Budget budget;
   int line = 1;
-  int64_t steps = 0;
   int depth = 0;
   int namespaces = 0;
 
   void step(int at_line) {
     line = at_line;
-    if (++steps > kMostSteps)
-      raise("TimeoutError", "the template takes more than ", kMostSteps, " steps");
+    spend(1);
   }
 };
 
@@ -59,6 +57,7 @@ struct Frame {
 
   Frame inner() const { return {run, std::make_shared<Scope>(scope), out}; }
   void write(std::string_view text) {
+    spend(text.size() / 16);
     if (out->size() + text.size() > Run::kLongestOutput)
       raise("MemoryError", "the output is larger than 64 MiB");
     *out += text;

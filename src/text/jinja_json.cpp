@@ -67,6 +67,7 @@ class Writer {
 
  private:
   void value(const Value& v, int level) {
+    spend(1);
     check_size(static_cast<double>(out_.size()));
     if (v.is_string())
       append_quoted(out_, v.as_string(), ascii_);

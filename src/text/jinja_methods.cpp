@@ -22,7 +22,10 @@ class BoundMethod : public Object {
   BoundMethod(Value self, Method body) : self_(std::move(self)), body_(body) {}
   std::string type_name() const override { return "builtin_function_or_method"; }
   bool callable() const override { return true; }
-  Value call(Frame&, const Arguments& given) override { return body_(self_, given); }
+  Value call(Frame&, const Arguments& given) override {
+    spend_on(self_);
+    return body_(self_, given);
+  }
   int depth() const override {
     return 1 + (self_.is_list()   ? self_.as_list().depth
                 : self_.is_dict() ? self_.as_dict().depth

@@ -27,12 +27,14 @@ Value repeated(const Value& what, int64_t times) {
   times = std::max<int64_t>(times, 0);
   if (what.is_string()) {
     check_size(static_cast<double>(what.as_string().size()) * static_cast<double>(times));
+    spend(what.as_string().size() * static_cast<std::size_t>(times) / 16);
     std::string out;
     for (int64_t i = 0; i < times; ++i) out += what.as_string();
     return Value(std::move(out));
   }
   const List& l = what.as_list();
   check_size(16.0 * static_cast<double>(l.items.size()) * static_cast<double>(times));
+  spend(l.items.size() * static_cast<std::size_t>(times) / 8);
   List out;
   out.flavor = l.flavor;
   for (int64_t i = 0; i < times; ++i)
@@ -68,6 +70,7 @@ Value add(const Value& a, const Value& b) {
   if (a.is_list() && b.is_list() && a.as_list().flavor == b.as_list().flavor && repeatable(a)) {
     List out = a.as_list();
     check_size(16.0 * static_cast<double>(out.items.size() + b.as_list().items.size()));
+    spend((out.items.size() + b.as_list().items.size()) / 8);
     out.items.insert(out.items.end(), b.as_list().items.begin(), b.as_list().items.end());
     return Value(std::move(out));
   }

@@ -54,6 +54,7 @@ Block Parser::block(Ends ends) {
   Block out;
   for (;;) {
     const TokenKind kind = now().kind;
+    links_ = 0;
     if (kind == TokenKind::end) {
       if (ends.size() > 0) unexpected(cat("'{% ", *(ends.end() - 1), " %}'").c_str());
       break;

@@ -47,16 +47,19 @@ class ExpressionParser {
     return out;
   }
 
+  /// Counts what makes the tree of one tag's expressions deeper: whoever walks it recurses.
+  void link();
+
   /// Macros that the parser is inside of: `caller`, `varargs` and `kwargs` mean something there.
   std::vector<Macro*> macros_;
-  int conditional_ =
-      0;  ///< inside of these, a filter or test that is not known is an error only if it is reached
+  /// Inside of conditions, a filter or test that is not known is an error only if it is reached.
+  int conditional_ = 0;
   struct Unknown {
     int line = 0;
     std::string what;
   };
   std::vector<Unknown> unknown_;  ///< those that are sure to be reached
-  int depth_ = 0;
+  int depth_ = 0, links_ = 0;
 
  private:
   ExprPtr condition(bool conditional);

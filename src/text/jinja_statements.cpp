@@ -36,8 +36,8 @@ class Loop : public Object {
   std::weak_ptr<Scope> around_;
   int level_;
   std::size_t at_ = 0;
-  std::shared_ptr<std::string> last_ =
-      std::make_shared<std::string>();  // what changed() saw, as text
+  // What changed() saw, as text.
+  std::shared_ptr<std::string> last_ = std::make_shared<std::string>();
 };
 
 Value Loop::call(Frame& f, const Arguments& arguments) {

@@ -92,6 +92,7 @@ void append_list(std::string& out, const List& l) {
 }
 
 void append_repr(std::string& out, const Value& v) {
+  spend(1);
   if (v.is_string()) {
     out += quoted(v.as_string());
   } else if (v.is_list()) {

@@ -3,7 +3,7 @@
 #include "text/jinja_value.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "text/utf8.h"
 
@@ -33,6 +33,8 @@ const char* flavor_name(Flavor f) {
 }
 
 constexpr int kDeepest = 500;
+
+thread_local int64_t steps_left = Budget::kMostSteps;
 
 int depth_of(const Value& v) {
   const int inner = v.is_list()     ? v.as_list().depth
@@ -67,6 +69,23 @@ Value::Value(List l) {
 Value::Value(Dict d) {
   for (const auto& entry : d.items) d.depth = std::max(d.depth, depth_of(entry.second));
   data_ = std::make_shared<const Dict>(std::move(d));
+}
+
+Budget::Budget() : previous_(std::exchange(steps_left, kMostSteps)) {}
+Budget::~Budget() {
+  steps_left = previous_;
+}
+
+void spend(std::size_t units) {
+  steps_left -= static_cast<int64_t>(units);
+  if (steps_left < 0)
+    raise("TimeoutError", "the template takes more than ", Budget::kMostSteps, " steps");
+}
+
+void spend_on(const Value& v) {
+  if (v.is_string()) spend(v.as_string().size() / 16);
+  if (v.is_list()) spend(v.as_list().items.size() / 64);
+  if (v.is_dict()) spend(v.as_dict().items.size() / 64);
 }
 
 void raise_undefined(const Value& v) {
@@ -172,9 +191,12 @@ std::vector<std::string_view> characters(std::string_view s) {
 
 std::vector<Value> iterate(const Value& v) {
   if (v.is_undefined()) return {};
-  if (v.is_list()) return v.as_list().items;
   std::vector<Value> out;
-  if (v.is_string()) {
+  if (v.is_list()) {
+    spend(v.as_list().items.size() / 8);
+    out = v.as_list().items;
+  } else if (v.is_string()) {
+    spend(v.as_string().size() / 8);
     for (const auto c : characters(v.as_string())) out.emplace_back(c);
   } else if (v.is_dict()) {
     for (const auto& entry : v.as_dict().items) out.push_back(entry.first);

@@ -147,6 +147,25 @@ class Object {
   virtual int depth() const { return 0; }
 };
 
+/// Counts work against the limit of the rendering that runs on this thread: one unit is about one
+/// simple expression. TimeoutError beyond the limit.
+void spend(std::size_t units);
+/// The same for looking through a value once.
+void spend_on(const Value& v);
+
+/// The limit, from its construction to its end.
+class Budget {
+ public:
+  static constexpr int64_t kMostSteps = 20'000'000;
+  Budget();
+  ~Budget();
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+ private:
+  int64_t previous_;
+};
+
 /// Raises the error of a value that is undefined.
 [[noreturn]] void raise_undefined(const Value& v);
 std::string type_name(const Value& v);

@@ -13,9 +13,9 @@
 namespace cupel::text {
 namespace {
 
-constexpr uint32_t kMatchLimit = 200'000'000;  // steps of one match
-constexpr std::size_t kJitStackBytes =
-    8 << 20;  // a run of white space of any length needs a few hundred bytes
+constexpr uint32_t kMatchLimit = 20'000'000;  // steps of one match
+// Most patterns need a few hundred bytes, whatever the length of the text.
+constexpr std::size_t kJitStackBytes = 8 << 20;
 
 // Match data and stack of one thread, made on first use.
 struct Scratch {

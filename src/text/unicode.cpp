@@ -17,9 +17,8 @@
 namespace cupel::text {
 namespace {
 
-constexpr char32_t kMongolianVowelSeparator =
-    0x180E;  // white space to PCRE2, a format character since Unicode 6.3
-constexpr char32_t kZeroWidthSpace = 0x200B;  // a format character in both
+// White space to PCRE2, a format character since Unicode 6.3; and one that is that to both.
+constexpr char32_t kMongolianVowelSeparator = 0x180E, kZeroWidthSpace = 0x200B;
 
 using Pages = std::bitset<0x1100>;
 

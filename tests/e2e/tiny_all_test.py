@@ -56,6 +56,13 @@ class TinyAll(unittest.TestCase):
         kinds = {e["kind"] for e in events}
         self.assertTrue({"unit", "train"} <= kinds, kinds)
 
+    def test_no_partial_checkpoint_is_left(self):
+        left = [p.name for p in (self.out / "checkpoints").iterdir() if "partial" in p.name]
+        self.assertEqual(left, [])
+
+    def test_report_says_what_was_pruned(self):
+        self.assertIn("prune.depth: removed layers", (self.out / "report.html").read_text())
+
     def test_layer_was_removed(self):
         i = cupel_json("inspect", self.artifact, "--json")
         layers = {t["name"].split(".")[2] for t in i["tensors"] if t["name"].startswith("model.layers.")}

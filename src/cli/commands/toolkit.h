@@ -9,6 +9,10 @@
 
 namespace cupel::cli {
 
+/// LibTorch's threads and determinism, before it is used. It may use the processors that we may
+/// really use, not all that it sees.
+void set_up_torch(const CommonOptions& common);
+
 /// A subject on LibTorch (or the runtime, where the command says so).
 Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command,
                              const std::string& path, const std::string& engine);

@@ -2,7 +2,10 @@
 // Copyright the Cupel authors
 #include "cli/commands/toolkit.h"
 
+#include <ATen/Parallel.h>
+
 #include "base/cat.h"
+#include "base/threads.h"
 #include "core/scorer.h"
 #include "format/artifact.h"
 #include "format/checkpoint.h"
@@ -29,6 +32,11 @@ class OwningScorer final : public text::Scorer {
 };
 
 }  // namespace
+
+void set_up_torch(const CommonOptions& common) {
+  at::set_num_threads(common.threads > 0 ? common.threads : usable_processors());
+  if (common.deterministic) core::set_deterministic();
+}
 
 Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& command,
                              const std::string& path, const std::string& engine) {

@@ -104,13 +104,16 @@ struct Program {
                 "special-token text in the prompt becomes special tokens");
     g->add_flag("--chat", generate.chat, "the prompt is a user's message: apply the chat template");
     add_sampling(*g, generate.options);
-    add_common(*g, common);
+    add_compute(*g, common);
+    add_json(*g, common);
+    add_verbosity(*g, common);
 
     CLI::App* c = command("chat", "talk to a model", [this] { return chat_command(common, chat); });
     add_runtime(*c, chat.runtime);
     c->add_option("--system", chat.system, "system message");
     add_sampling(*c, chat.options);
-    add_common(*c, common);
+    add_compute(*c, common);
+    add_verbosity(*c, common);
 
     CLI::App* b = command("bench", "prompt and generation speed",
                           [this] { return bench_command(common, bench); });
@@ -119,7 +122,9 @@ struct Program {
     b->add_option("-n", bench.generate, "generated tokens (0: no generation test)");
     b->add_option("-d", bench.depth, "tokens in the cache before");
     b->add_option("-r", bench.repeats, "repeats")->check(CLI::Range(1, 1000));
-    add_common(*b, common);
+    add_compute(*b, common);
+    add_json(*b, common);
+    add_verbosity(*b, common);
 
     CLI::App* l = command("logits", "raw logits of each position",
                           [this] { return logits_command(common, logits); });
@@ -127,7 +132,9 @@ struct Program {
     add_runtime(*l, logits.runtime);
     l->add_option("--ids", logits.ids, "token ids: 1,2,3")->required();
     l->add_flag("--last", logits.last, "of the last position only");
-    add_common(*l, common);
+    add_compute(*l, common);
+    add_json(*l, common);
+    add_verbosity(*l, common);
 
     CLI::App* e = command("eval", "perplexity, and divergence from another model", [this] {
       common.json = eval.json_file == "-";
@@ -146,7 +153,8 @@ struct Program {
         ->required();
     i->add_flag("--verify", inspect.verify,
                 "check all checksums, and the index against the HDF5 view");
-    add_common(*i, common);
+    add_json(*i, common);
+    add_verbosity(*i, common);
 
     CLI::App* t = command("tokenize", "text to token ids and back",
                           [this] { return tokenize_command(common, tokenize); });
@@ -157,13 +165,14 @@ struct Program {
     t->add_flag("--special", tokenize.special, "special-token text becomes special tokens");
     t->add_flag("--bos", tokenize.bos, "add what the post-processor adds");
     t->parse_complete_callback([this, text] { tokenize.has_text = text->count() > 0; });
-    add_common(*t, common);
+    add_json(*t, common);
+    add_verbosity(*t, common);
 
     CLI::App* r = command("render", "a chat template rendered",
                           [this] { return render_command(common, render); });
     r->add_option("TEMPLATE", render.source, "a model or a template file (.jinja)")->required();
     r->add_option("--context", render.context, "JSON file with the variables")->required();
-    add_common(*r, common);
+    add_verbosity(*r, common);
   }
 };
 

@@ -10,17 +10,28 @@
 
 namespace cupel::cli {
 
-/// Options that every command takes.
-inline void add_common(CLI::App& command, CommonOptions& common) {
+inline void add_verbosity(CLI::App& command, CommonOptions& common) {
+  command.add_flag("-v,--verbose", common.verbose, "more messages");
+  command.add_flag("-q,--quiet", common.quiet, "errors only");
+}
+
+inline void add_json(CLI::App& command, CommonOptions& common) {
+  command.add_flag("--json", common.json, "one JSON object on standard output");
+}
+
+/// Where and how the work is done, for commands that compute.
+inline void add_compute(CLI::App& command, CommonOptions& common) {
   command.add_option("--threads", common.threads, "threads (0: as many as this process may use)")
       ->check(CLI::Range(0, 4096));
   command.add_option("--device", common.device, "auto, cpu, cuda or cuda:N");
-  command.add_option("--isa", common.isa, "CPU kernels: auto, scalar, avx2 or avx512");
+  command.add_option("--isa", common.isa,
+                     "CPU kernels of the runtime: auto, scalar, avx2 or avx512");
+}
+
+/// LibTorch on a GPU; the runtime gives equal results always.
+inline void add_deterministic(CLI::App& command, CommonOptions& common) {
   command.add_flag("--deterministic", common.deterministic,
                    "equal results run after run, at some cost on a GPU");
-  command.add_flag("--json", common.json, "one JSON object on standard output");
-  command.add_flag("-v,--verbose", common.verbose, "more messages");
-  command.add_flag("-q,--quiet", common.quiet, "errors only");
 }
 
 inline void add_runtime(CLI::App& command, RuntimeOptions& options) {
@@ -57,13 +68,9 @@ inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, b
   command.add_option("--json", e.json_file, "write the result here ('-': standard output)");
   command.add_option("--report", e.report_file, "write an HTML report here");
   command.add_flag("--speed,!--no-speed", e.speed, "measure tokens/s of models on the runtime");
-  command.add_option("--threads", common.threads, "threads (0: as many as this process may use)");
-  command.add_option("--device", common.device, "auto, cpu, cuda or cuda:N");
-  command.add_option("--isa", common.isa, "CPU kernels: auto, scalar, avx2 or avx512");
-  command.add_flag("--deterministic", common.deterministic,
-                   "equal results run after run, at some cost on a GPU");
-  command.add_flag("-v,--verbose", common.verbose, "more messages");
-  command.add_flag("-q,--quiet", common.quiet, "errors only");
+  add_compute(command, common);
+  add_deterministic(command, common);
+  add_verbosity(command, common);
 }
 
 /// Parses; help and mistakes are printed as CLI11 does, a mistake exits with 2. Returns -1 to go

@@ -60,9 +60,7 @@ struct Program {
                   s, "'");
       run.settings.emplace_back(s.substr(0, equals), s.substr(equals + 1));
     }
-    run.device = common.device;
-    run.threads = common.threads;
-    run.deterministic = common.deterministic;
+    run.common = common;
   }
 
   void add_recipe_options(CLI::App& c) {
@@ -70,7 +68,7 @@ struct Program {
     c.add_option("--model", run.model,
                  "checkpoint to start from, instead of the recipe's model.path");
     c.add_option("--set", settings, "change a value of the recipe: a.b.c=VALUE (repeatable)");
-    add_common(c, common);
+    add_verbosity(c, common);
   }
 
   void add_recipes() {
@@ -79,6 +77,8 @@ struct Program {
       return run_recipe(run);
     });
     add_recipe_options(*r);
+    add_compute(*r, common);
+    add_deterministic(*r, common);
     r->add_option("--out", run.out, "folder for everything that the run writes")->required();
     r->add_flag("--resume", run.resume, "go on with the run in --out");
     r->add_flag("--strict", run.strict, "a matrix that fell back to plain rounding is an error");
@@ -88,17 +88,20 @@ struct Program {
       return check_recipe(run, common.json);
     });
     add_recipe_options(*c);
+    add_json(*c, common);
 
     CLI::App* m = command("methods", "list methods, layouts and formats, or the parameters of one",
                           [this] { return methods_command(common, methods); });
     m->add_option("METHOD", methods.method, "kind.method");
     m->add_flag("--markdown", methods.markdown, "everything, as the page docs/methods.md");
-    add_common(*m, common);
+    add_json(*m, common);
+    add_verbosity(*m, common);
   }
 
   int run_eval() {
     common.json = eval.json_file == "-";
     if (common.json) eval.json_file.clear();
+    set_up_torch(common);
     return eval_command(common, eval, [this](const std::string& path, const std::string& engine) {
       return open_toolkit_subject(common, eval, path, engine);
     });
@@ -124,7 +127,7 @@ struct Program {
     s->add_option("--seed", synth.seed, "seed of the weights")->check(CLI::NonNegativeNumber);
     s->add_option("--blocks", synth.blocks, "decoder layers, instead of the config's")
         ->check(CLI::NonNegativeNumber);
-    add_common(*s, common);
+    add_verbosity(*s, common);
 
     CLI::App* i = command("import", "a GGUF file to a Hugging Face folder", [this] {
       convert.format = "safetensors";
@@ -138,7 +141,7 @@ struct Program {
     for (CLI::App* c : {i, e}) {
       c->add_option("--out", convert.out, "file or folder to write")->required();
       c->add_option("--dtype", convert.dtype, "auto, float32, float16 or bfloat16");
-      add_common(*c, common);
+      add_verbosity(*c, common);
     }
 
     CLI::App* v = command("verify", "the HDF5 half of inspect --verify",

@@ -18,13 +18,20 @@ namespace {
 
 using eval::EvalResult;
 
+runtime::LoadOptions load_options(const RunState& state) {
+  runtime::LoadOptions o;
+  o.isa = kernels::isa_from_name(state.options.common.isa);
+  return o;
+}
+
 std::shared_ptr<const runtime::Model> packed_model(const RunState& state) {
-  return state.artifact.empty() ? nullptr : runtime::Model::open(state.artifact, {});
+  return state.artifact.empty() ? nullptr
+                                : runtime::Model::open(state.artifact, load_options(state));
 }
 
 runtime::SessionOptions session_options(const RunState& state) {
   runtime::SessionOptions o;
-  o.threads = state.options.threads;
+  o.threads = state.options.common.threads;
   o.kv = runtime::KvType::f32;
   return o;
 }
@@ -93,15 +100,18 @@ std::string continuation(const RunState& state, text::Generator& generator,
 }
 
 /// The original as the runtime sees it, for speed and samples: a checkpoint is converted to float32
-/// in memory.
+/// in memory. Null when the original is no file, because a train step made it.
 std::shared_ptr<const runtime::Model> plain_model(const RunState& state) {
-  const bool same = state.source && state.recipe.model.from.name == "file";
-  return same ? runtime::Model::open(state.source->path(), {}) : nullptr;
+  const bool is_file = state.source && state.original_key == state.source_key;
+  return is_file ? runtime::Model::open(state.source->path(), load_options(state)) : nullptr;
 }
 
 void samples_and_speed(RunState& state, const std::shared_ptr<const runtime::Model>& packed) {
   if (state.recipe.evaluate.prompts.empty() && !state.recipe.evaluate.speed) return;
   const auto plain = plain_model(state);
+  if (!state.recipe.evaluate.prompts.empty() && !(plain && packed))
+    log::warn("evaluate",
+              "the prompts were left out: they need an artifact and an original from a file");
   if (plain && packed && !state.recipe.evaluate.prompts.empty()) {
     runtime::Session before(plain, session_options(state)), after(packed, session_options(state));
     for (const std::string& prompt : state.recipe.evaluate.prompts)

@@ -113,11 +113,12 @@ void open_model(RunState& state) {
   core::ModelOptions options;
   options.weights = core::scalar_type(state.recipe.model.dtype);
   options.compute = core::scalar_type(state.recipe.model.compute);
-  options.device = core::device_from_name(state.options.device);
+  options.device = core::device_from_name(state.options.common.device);
   if (state.recipe.model.scratch())
     open_scratch(state, options);
   else
     open_checkpoint(state, options);
+  state.source_key = state.key;
   state.tokenizer = text::Tokenizer::from_json(state.tokenizer_json);
 }
 

@@ -4,7 +4,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/threads.h"
+#include "cli/commands/toolkit.h"
 #include "cli/run/state.h"
 #include "cli/version.h"
 #include "eval/result.h"
@@ -61,8 +61,8 @@ void write_manifest(const RunState& state) {
       {"program", version_line("cupel")},
       {"started", date_now()},
       {"machine", machine()},
-      {"device", state.options.device},
-      {"deterministic", state.options.deterministic},
+      {"device", state.options.common.device},
+      {"deterministic", state.options.common.deterministic},
       {"threads", at::get_num_threads()},
       {"model", state.recipe.model.path},
       {"model_key", state.key},
@@ -70,12 +70,6 @@ void write_manifest(const RunState& state) {
       {"recipe_sha256", Sha256().add(state.recipe.to_yaml()).hex()}};
   write_atomic(state.path("manifest.json"), json.dump(2) + "\n");
   write_atomic(state.path("recipe.resolved.yaml"), state.recipe.to_yaml());
-}
-
-/// Torch may use the processors that we may really use, not all that it sees.
-void set_up_torch(const RunOptions& options) {
-  at::set_num_threads(options.threads > 0 ? options.threads : usable_processors());
-  if (options.deterministic) at::globalContext().setDeterministicAlgorithms(true, false);
 }
 
 int finish(const RunState& state, double seconds) {
@@ -105,7 +99,7 @@ int run_recipe(const RunOptions& options) {
   state.recipe_folder = fs::path(options.recipe).parent_path().string();
   if (state.recipe_folder.empty()) state.recipe_folder = ".";
   check_files(state.recipe, state.recipe_folder);
-  set_up_torch(options);
+  set_up_torch(options.common);
   log::clear_warnings();
   open_model(state);
   prepare_folder(options);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands/common.h"
 #include "cli/recipe.h"
 #include "core/model.h"
 #include "core/pipeline/quantize.h"
@@ -22,9 +23,8 @@ struct RunOptions {
   std::string out;
   std::string model;                                          ///< overrides model.path
   std::vector<std::pair<std::string, std::string>> settings;  ///< --set a.b.c=VALUE
-  bool resume = false, strict = false, deterministic = false;
-  std::string device = "auto";
-  int threads = 0;
+  bool resume = false, strict = false;
+  CommonOptions common;  ///< device, threads, instruction set
 };
 
 /// What the steps of a run work on, and what it has found so far.
@@ -39,7 +39,8 @@ struct RunState {
   std::string tokenizer_json;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::map<std::string, core::QuantizedMatrix> codes;
-  std::string key;  ///< hash of everything that led to `model`
+  std::string source_key, original_key;  ///< `key` of the model as opened, and of `original`
+  std::string key;                       ///< hash of everything that led to `model`
   std::optional<core::UnitStore> store;
   std::string artifact;  ///< path of the exported artifact, "" when there is none
   eval::RunReport report;

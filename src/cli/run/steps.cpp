@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -60,7 +61,9 @@ void log_unit(const std::vector<core::QuantizedMatrix>& matrices, bool skipped) 
 /// `distill` needs the original beside the student; it is kept from the first step that changes
 /// what a model computes.
 void keep_original(RunState& state, const std::string& kind) {
-  if (!state.original && kind != "train") state.original = state.model->clone();
+  if (state.original || kind == "train") return;
+  state.original = state.model->clone();
+  state.original_key = state.key;
 }
 
 std::vector<int64_t> training_tokens(const RunState& state, const std::string& key) {
@@ -73,6 +76,19 @@ std::vector<int64_t> training_tokens(const RunState& state, const std::string& k
 
 std::string tokens_key(const std::vector<int64_t>& tokens) {
   return Sha256().add(std::as_bytes(std::span(tokens))).hex();
+}
+
+/// What a plan decided, for the log and the report; read from its file, so that a resumed run says
+/// it too.
+void report_plan(RunState& state, const std::string& step, const std::string& path) {
+  const auto plan = nlohmann::json::parse(read_text(path));
+  std::vector<std::string> notes = plan.at("notes");
+  notes.insert(notes.begin(), cat("removed layers ", plan.at("remove_layers").dump(), " by ",
+                                  plan.at("score").get<std::string>()));
+  for (const std::string& note : notes) {
+    log::info("prune", note);
+    state.report.notes.push_back(cat(step, ": ", note));
+  }
 }
 
 std::shared_ptr<const core::QuantizerParams> quantizer_params(const RecipeEntry& entry) {
@@ -141,14 +157,14 @@ void run_prune_step(RunState& state, const RecipeEntry& entry) {
   const std::string key =
       key_of({"step 1", state.key, entry.key, params_json(*entry.params), text.hex()});
   state.key = key;
-  if (load_step_output(state, key)) return;
+  const std::string plan_path = state.path(cat("plans/", key, ".json"));
+  if (load_step_output(state, key)) return report_plan(state, entry.key, plan_path);
   const at::NoGradGuard no_grad;
   const auto pruner = catalog().prune.at(method_of(entry.key)).make(entry.params);
   const core::PrunePlan plan =
       pruner->plan(*state.model, {ids_tensor(samples, state.model->options().device)});
-  write_atomic(state.path(cat("plans/", key, ".json")), plan.to_json());
-  log::info("prune",
-            cat("removing layers ", list_text(plan.remove_layers), " by ", plan.score_name));
+  write_atomic(plan_path, plan.to_json());
+  report_plan(state, entry.key, plan_path);
   core::apply(plan, *state.model);
   save_step_output(state, key);
 }
@@ -172,7 +188,7 @@ void run_train_step(RunState& state, const RecipeEntry& entry) {
                                     {}};
   if (method->needs_teacher()) context.teacher = &*state.original;
   for (const auto& [name, code] : state.codes) context.frozen.insert(name);
-  context.checkpoint = state.path(cat("checkpoints/", key, "-partial.h5"));
+  context.checkpoint = state.path(cat("checkpoints/", key, "-partial"));
   context.checkpoint_every = 50;
   log::Progress progress(entry.key, static_cast<double>(method->steps()), "steps");
   context.on_step = [&](int64_t step, int64_t, double loss,
@@ -186,7 +202,7 @@ void run_train_step(RunState& state, const RecipeEntry& entry) {
   method->run(context);
   save_step_output(state, key);
   std::error_code ignored;
-  fs::remove(context.checkpoint, ignored);
+  fs::remove(context.checkpoint + ".h5", ignored);
 }
 
 void run_steps(RunState& state) {
@@ -212,7 +228,7 @@ void run_steps(RunState& state) {
     state.report.step_seconds.emplace_back(label, now_seconds() - start);
     i = end;
   }
-  if (!state.original) state.original = state.model->clone();
+  keep_original(state, "evaluate");
 }
 
 }  // namespace cupel::cli

@@ -22,6 +22,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/vector_clones.h"
 #include "core/tensor_util.h"
 
 namespace cupel::core {

@@ -8,6 +8,8 @@
 #include <ATen/ops/matmul.h>
 #include <fnmatch.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "core/tensor_util.h"
 
@@ -25,23 +27,22 @@ struct Unit {
   std::string key;
 };
 
-/// The units of one block (or of the embedding and head: layer -1) and the needs of each input
-/// group.
+/// The matrices of one input group.
+struct Stage {
+  Role first = Role::query;  ///< of the group
+  std::vector<Unit> units;
+  Needs needs;
+};
+
+/// The input groups of one block (or the embedding and head: layer -1) in the order of the forward
+/// pass.
 struct BlockPlan {
   int layer = -1;
-  std::vector<Unit> units;
-  std::map<Role, Needs> needs;  ///< by the first role of the input group
+  std::vector<Stage> stages;
 };
 
 bool has_wildcard(const std::string& pattern) {
   return pattern.find_first_of("*?[") != std::string::npos;
-}
-
-Role group_of(const format::Architecture& arch, Role role) {
-  for (const auto& group : format::input_groups(arch))
-    for (Role r : group)
-      if (r == role) return group.front();
-  return role;
 }
 
 class Pass {
@@ -60,37 +61,34 @@ class Pass {
  private:
   void plan() {
     for (int layer = 0; layer < job_.model.layers(); ++layer) {
-      BlockPlan block{layer, {}, {}};
-      for (const auto& group : format::input_groups(arch_)) add_group(block, group);
+      BlockPlan block{layer, {}};
+      for (const auto& group : format::input_groups(arch_)) add_stage(block, group);
       blocks_.push_back(std::move(block));
     }
-    BlockPlan outside{-1, {}, {}};
-    add_group(outside, {Role::embedding});
-    if (!job_.model.config().tied_head) add_group(outside, {Role::head});
+    BlockPlan outside{-1, {}};
+    add_stage(outside, {Role::embedding});
+    if (!job_.model.config().tied_head) add_stage(outside, {Role::head});
     blocks_.push_back(std::move(outside));
-    for (const BlockPlan& block : blocks_) {
-      total_ += static_cast<int64_t>(block.units.size());
-      for (const auto& [role, needs] : block.needs) needs_any_ = needs_any_ || needs.any();
-    }
     CUPEL_CHECK(!needs_any_ || !job_.calibration.empty(), user,
                 "a quant step needs calibration text, but the recipe has no data.calibration");
   }
 
-  void add_group(BlockPlan& block, const std::vector<Role>& roles) {
+  void add_stage(BlockPlan& block, const std::vector<Role>& roles) {
+    Stage stage{roles.front(), {}, {}};
     for (Role role : roles) {
       const WeightId id{role, block.layer};
       const std::string name = canonical_name(arch_, id);
       if (job_.done.contains(name)) continue;
       const QuantStep* step = step_for(job_.steps, job_.model.config(), name);
       if (!step) continue;
-      const Needs needs = needs_of(*step, role);
-      block.needs[roles.front()] = block.needs[roles.front()] | needs;
-      auto unit = std::find_if(block.units.begin(), block.units.end(), [&](const Unit& u) {
-        return u.step == step && group_of(arch_, u.weights.front().role) == roles.front();
-      });
-      if (unit == block.units.end()) unit = block.units.insert(unit, Unit{step, {}, {}});
+      stage.needs = stage.needs | needs_of(*step, role);
+      auto unit = std::ranges::find(stage.units, step, &Unit::step);
+      if (unit == stage.units.end()) unit = stage.units.insert(unit, Unit{step, {}, {}});
       unit->weights.push_back(id);
     }
+    total_ += static_cast<int64_t>(stage.units.size());
+    needs_any_ = needs_any_ || stage.needs.any();
+    if (!stage.units.empty()) block.stages.push_back(std::move(stage));
   }
 
   /// An untied embedding is looked up, never multiplied: no input statistics exist for it.
@@ -121,78 +119,62 @@ class Pass {
   std::string run_block(BlockPlan& block, const std::string& state) {
     const std::string what = block.layer < 0 ? "embedding and head" : cat("layer ", block.layer);
     return in_frame("quantizing " + what, [&] {
-      std::string next = key_of({"block", state});
-      bool all_done = true;
-      std::vector<std::optional<std::vector<QuantizedMatrix>>> found;
-      for (Unit& unit : block.units) {
-        unit.key = unit_key(unit, state);
-        next = key_of({next, unit.key});
-        found.push_back(job_.store.load_codes(unit.key));
-        all_done = all_done && found.back();
-      }
-      std::map<Role, Stats> stats;
-      if (!all_done) stats = statistics(block, state);
-      for (std::size_t i = 0; i < block.units.size(); ++i) {
-        const bool skipped = found[i].has_value();
-        if (!skipped) found[i] = quantize(block.units[i], stats);
-        finish(block.units[i], *found[i], skipped);
-      }
-      for (const auto& [role, needs] : block.needs) job_.store.drop_stats(stats_key(state, role));
+      std::string key = key_of({"block", state});
+      for (Stage& stage : block.stages) key = run_stage(block.layer, stage, key);
       if (block.layer >= 0) advance(block);
-      return next;
+      return key;
     });
+  }
+
+  std::string run_stage(int layer, Stage& stage, const std::string& state) {
+    std::string next = state;
+    bool all_done = true;
+    std::vector<std::optional<std::vector<QuantizedMatrix>>> found;
+    for (Unit& unit : stage.units) {
+      unit.key = unit_key(unit, state);
+      next = key_of({next, unit.key});
+      found.push_back(job_.store.load_codes(unit.key));
+      all_done = all_done && found.back();
+    }
+    Stats stats;
+    const std::string stats_key = key_of({"stats 2", state});
+    if (!all_done && stage.needs.any()) stats = statistics(layer, stage, stats_key);
+    for (std::size_t i = 0; i < stage.units.size(); ++i) {
+      const bool skipped = found[i].has_value();
+      if (!skipped) found[i] = quantize(stage.units[i], stats);
+      finish(stage.units[i], *found[i], skipped);
+    }
+    job_.store.drop_stats(stats_key);
+    return next;
   }
 
   std::string unit_key(const Unit& unit, const std::string& state) const {
     std::string names;
     for (const WeightId& id : unit.weights) names += canonical_name(arch_, id) + "\n";
-    return key_of({"unit 1", state, unit.step->key, params_json(*unit.step->params), names});
+    return key_of({"unit 2", state, unit.step->key, params_json(*unit.step->params), names});
   }
 
-  static std::string stats_key(const std::string& state, Role role) {
-    return key_of({"stats 1", state, format::role_name(role)});
-  }
-
-  /// The statistics of every input group that asked, from the store or from running the block.
-  std::map<Role, Stats> statistics(const BlockPlan& block, const std::string& state) {
-    std::map<Role, Stats> out;
-    bool complete = true;
-    for (const auto& [role, needs] : block.needs) {
-      if (!needs.any()) continue;
-      if (auto stats = job_.store.load_stats(stats_key(state, role)))
-        out[role] = std::move(*stats);
-      else
-        complete = false;
-    }
-    if (complete) return out;
-    out.clear();
+  /// The statistics of the stage's input, from the store or from running the block. A tied
+  /// embedding is quantized for its work as the head, which reads the final norm's output.
+  Stats statistics(int layer, const Stage& stage, const std::string& key) {
+    if (auto stored = job_.store.load_stats(key)) return std::move(*stored);
+    Stats stats;
     const Tap tap = [&](Role first, const at::Tensor& x) {
-      const auto wanted = block.needs.find(first);
-      if (wanted != block.needs.end() && wanted->second.any()) out[first].add(wanted->second, x);
+      if (first != stage.first) return true;
+      stats.add(stage.needs, x);
+      return false;
     };
-    if (block.layer >= 0)
-      for (const at::Tensor& x : hidden_) job_.model.block(block.layer, x, tap);
-    else
-      tap_head(block, tap);
-    for (const auto& [role, stats] : out) job_.store.save_stats(stats_key(state, role), stats);
-    return out;
-  }
-
-  /// What the head reads: the final norm's output. A tied embedding is quantized for its work as
-  /// the head.
-  void tap_head(const BlockPlan& block, const Tap& tap) {
     for (const at::Tensor& x : hidden_) {
-      const at::Tensor normed = job_.model.normalized(x);
-      for (const auto& [role, needs] : block.needs)
-        if (needs.any()) tap(role, normed);
+      if (layer >= 0)
+        job_.model.block(layer, x, tap);
+      else
+        stats.add(stage.needs, job_.model.normalized(x));
     }
+    job_.store.save_stats(key, stats);
+    return stats;
   }
 
-  std::vector<QuantizedMatrix> quantize(const Unit& unit, const std::map<Role, Stats>& stats) {
-    const Role first = group_of(arch_, unit.weights.front().role);
-    const auto known = stats.find(first);
-    const Stats none;
-    const Stats& input = known == stats.end() ? none : known->second;
+  std::vector<QuantizedMatrix> quantize(const Unit& unit, const Stats& input) {
     MatrixGroup group;
     group.id = group_id(unit);
     for (const WeightId& id : unit.weights) {

@@ -40,9 +40,10 @@ struct QuantizeJob {
   std::function<void(const std::vector<QuantizedMatrix>&, bool, int64_t, int64_t)> on_unit;
 };
 
-/// Block by block: the block runs on what the blocks before it, already decoded from their codes,
-/// produce; its inputs' statistics go to the methods; every matrix is replaced by its decoded
-/// value; the block runs again for the next. Units that the store holds are read instead of
+/// Block by block, and in a block input group by input group, in the order of the forward pass: the
+/// block runs, on what the blocks before it produce, as far as the group; the statistics of its
+/// input go to the methods; its matrices are replaced by their decoded values. What comes later
+/// sees the errors of all that comes before it. Units that the store holds are read instead of
 /// computed. Returns the key of the resulting model. Fault::data names the first layer whose output
 /// is not finite.
 std::string quantize_model(QuantizeJob& job);

@@ -8,7 +8,8 @@ namespace cupel::kernels {
 namespace {
 
 constexpr int64_t kAttentionChunk = 256;   // positions
-constexpr int kSums = 8;                   // accumulators in flight, and the width of lane_sums()
+constexpr int kSums = 8;                   // accumulators in flight
+constexpr int kSumLanes = kParts * kLanes;
 
 /// `heads` query heads of one KV head: q and out lie head_dim apart.
 struct HeadGroup {
@@ -33,29 +34,38 @@ inline float exponential(float x) { return first_lane(exponential(splat(x))); }
 /// Scaled scores of n positions into s.weights.
 template <class Element, int heads>
 void score(const HeadGroup& g, int64_t begin, int64_t n, Softmax<heads>& s) {
-  constexpr int kPositions = kSums / heads;
-  const int64_t whole = g.head_dim - g.head_dim % kLanes, rest = g.head_dim - whole;
+  constexpr int kPositions = kScores / heads;
+  const int64_t whole = g.head_dim - g.head_dim % kSumLanes;
   for (int64_t p = 0; p < n; p += kPositions) {
     const typename Element::Stored* key[kPositions];
     for (int i = 0; i < kPositions; ++i) {
       const int64_t at = p + i < n ? p + i : n - 1;
       key[i] = static_cast<const typename Element::Stored*>(g.keys) + (begin + at) * g.stride;
     }
-    Vec sums[kSums];
-    for (Vec& sum : sums) sum = zeros();
-    const auto step = [&](auto load_key, auto load_query) {
+    Vec sums[kScores][kParts];
+    for (auto& sum : sums)
+      for (Vec& part : sum) part = zeros();
+    const auto step = [&](int part, auto load_key, auto load_query) {
       for (int i = 0; i < kPositions; ++i) {
         const Vec k = load_key(key[i]);
-        for (int h = 0; h < heads; ++h)
-          sums[h * kPositions + i] = fma(k, load_query(g.q + h * g.head_dim), sums[h * kPositions + i]);
+        for (int h = 0; h < heads; ++h) {
+          Vec& sum = sums[h * kPositions + i][part];
+          sum = fma(k, load_query(g.q + h * g.head_dim), sum);
+        }
       }
     };
-    for (int64_t d = 0; d < whole; d += kLanes)
-      step([d](auto* k) { return Element::load(k + d); }, [d](const float* q) { return load(q + d); });
-    if (rest > 0)
-      step([=](auto* k) { return Element::load_first(k + whole, rest); },
-           [=](const float* q) { return load_first(q + whole, rest); });
-    float scores[kSums];
+    for (int64_t d = 0; d < whole; d += kSumLanes)
+      for (int part = 0; part < kParts; ++part) {
+        const int64_t at = d + part * kLanes;
+        step(part, [at](auto* k) { return Element::load(k + at); }, [at](const float* q) { return load(q + at); });
+      }
+    for (int part = 0; part < kParts; ++part) {
+      const int64_t at = whole + part * kLanes, rest = g.head_dim - at;
+      if (rest <= 0) break;
+      step(part, [=](auto* k) { return Element::load_first(k + at, rest); },
+           [=](const float* q) { return load_first(q + at, rest); });
+    }
+    float scores[kScores];
     lane_sums(sums, scores);
     for (int h = 0; h < heads; ++h)
       for (int i = 0; i < kPositions && p + i < n; ++i) s.weights[h][p + i] = scores[h * kPositions + i] * g.scale;
@@ -70,13 +80,16 @@ inline void weigh(float* weights, int64_t n, float* maximum, float* sum) {
   Vec high = splat(lowest);
   for (int64_t i = 0; i < n; i += kLanes) high = larger(high, load(weights + i));
   *maximum = lane_max(high);
-  Vec total = zeros();
-  for (int64_t i = 0; i < n; i += kLanes) {
+  Vec total[kParts];
+  for (Vec& part : total) part = zeros();
+  const auto step = [&](int64_t i, Vec& part) {
     Vec w = exponential(load(weights + i) - splat(*maximum));
     if (n - i < kLanes) w = pick_first(w, zeros(), n - i);
     store(weights + i, w);
-    total = total + w;
-  }
+    part = part + w;
+  };
+  for (int64_t i = 0; i < n; i += kSumLanes)
+    for (int part = 0; part < kParts && i + part * kLanes < n; ++part) step(i + part * kLanes, total[part]);
   *sum = lane_sum(total);
 }
 

@@ -6,8 +6,9 @@
 #if defined(__x86_64__)
 namespace cupel::kernels {
 namespace {
-constexpr int kDenseRows = 3;  // 4 x 3 sums, 3 inputs and a weight fill the 16 registers
-}
+// 2 x 3 sums of two vectors, 3 inputs and a weight fill the 16 registers.
+constexpr int kDenseOutputs = 2, kDenseRows = 3;
+}  // namespace
 }  // namespace cupel::kernels
 
 // The order matters: each body uses the names of those before it.

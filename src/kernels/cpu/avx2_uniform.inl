@@ -28,8 +28,8 @@ struct Words {
     Ints half[2];
   };
 
-  /// int16 values with the inner two of each quad swapped, because a word of codes splits into its bytes 0 and 2 and its
-  /// bytes 1 and 3.
+  /// int16 values with the inner two of each quad swapped, because a word of codes splits into its bytes 0 and 2 and
+  /// its bytes 1 and 3.
   static void prepare(const QuantizedInput& x, const Part& part, int64_t end, Buffer& buffer) {
     int16_t* out = buffer.values;
     for (int64_t r = part.row; r < end; ++r) {

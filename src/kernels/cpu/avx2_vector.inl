@@ -11,6 +11,7 @@ namespace cupel::kernels {
 namespace {
 
 constexpr int kLanes = 8;
+constexpr int kParts = 2;   // vectors of one 16-lane sum
 using Vec = __m256;
 using Ints = __m256i;   // 8 x int32
 
@@ -89,16 +90,20 @@ inline Vec load_signs(const int8_t* p) {
 }
 
 inline float first_lane(Vec a) { return _mm256_cvtss_f32(a); }
-inline float lane_sum(Vec a) {
-  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+/// The sum of 16 lanes in the canonical order (cpu.h).
+inline float lane_sum(const Vec (&a)[kParts]) {
+  const Vec eight = a[0] + a[1];
+  const __m128 pairs = _mm_hadd_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 quads = _mm_hadd_ps(pairs, pairs);
+  return _mm_cvtss_f32(_mm_add_ss(quads, _mm_movehdup_ps(quads)));
 }
-/// The lane sums of eight vectors; all eight are added in the same order.
-inline void lane_sums(const Vec (&a)[8], float* out) {
-  const Vec low = _mm256_hadd_ps(_mm256_hadd_ps(a[0], a[1]), _mm256_hadd_ps(a[2], a[3]));
-  const Vec high = _mm256_hadd_ps(_mm256_hadd_ps(a[4], a[5]), _mm256_hadd_ps(a[6], a[7]));
-  store(out, _mm256_permute2f128_ps(low, high, 0x20) + _mm256_permute2f128_ps(low, high, 0x31));
+/// Sums in flight that lane_sums() takes.
+constexpr int kScores = 4;
+inline void lane_sums(const Vec (&a)[kScores][kParts], float* out) {
+  const Vec low = _mm256_hadd_ps(a[0][0] + a[0][1], a[1][0] + a[1][1]);
+  const Vec high = _mm256_hadd_ps(a[2][0] + a[2][1], a[3][0] + a[3][1]);
+  const Vec quads = _mm256_hadd_ps(low, high);
+  _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(quads), _mm256_extractf128_ps(quads, 1)));
 }
 inline float lane_max(Vec a) {
   const __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -115,7 +120,7 @@ inline int32_t lane_max(Ints a) {
   const __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
-/// A sum of squares in float64.
+/// A sum of squares in float64, in the canonical order (cpu.h).
 struct SquareSum {
   __m256d low = _mm256_setzero_pd(), high = _mm256_setzero_pd();
   void add(Vec a) {

@@ -6,8 +6,9 @@
 #if defined(__x86_64__)
 namespace cupel::kernels {
 namespace {
-constexpr int kDenseRows = 6;  // 4 x 6 sums, 6 inputs and a weight fill 31 of the 32 registers
-}
+// 4 x 6 sums, 6 inputs and a weight fill 31 of the 32 registers.
+constexpr int kDenseOutputs = 4, kDenseRows = 6;
+}  // namespace
 }  // namespace cupel::kernels
 
 // The order matters: each body uses the names of those before it.

@@ -10,6 +10,7 @@ namespace cupel::kernels {
 namespace {
 
 constexpr int kLanes = 16;
+constexpr int kParts = 1;   // vectors of one 16-lane sum
 using Vec = __m512;
 using Ints = __m512i;   // 16 x int32
 
@@ -80,11 +81,12 @@ inline Vec to_floats(Ints a) { return _mm512_cvtepi32_ps(a); }
 inline float first_lane(Vec a) { return _mm512_cvtss_f32(a); }
 inline __m256 low_half(Vec a) { return _mm512_castps512_ps256(a); }
 inline __m256 high_half(Vec a) { return _mm512_extractf32x8_ps(a, 1); }
-inline float lane_sum(Vec a) {
-  const __m256 eight = _mm256_add_ps(low_half(a), high_half(a));
-  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+/// The sum of 16 lanes in the canonical order (cpu.h).
+inline float lane_sum(const Vec (&a)[kParts]) {
+  const __m256 eight = _mm256_add_ps(low_half(a[0]), high_half(a[0]));
+  const __m128 pairs = _mm_hadd_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 quads = _mm_hadd_ps(pairs, pairs);
+  return _mm_cvtss_f32(_mm_add_ss(quads, _mm_movehdup_ps(quads)));
 }
 inline float lane_max(Vec a) {
   const __m256 eight = _mm256_max_ps(low_half(a), high_half(a));
@@ -92,10 +94,11 @@ inline float lane_max(Vec a) {
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
-/// The lane sums of eight vectors; all eight are added in the same order.
-inline void lane_sums(const Vec (&a)[8], float* out) {
-  __m256 b[8];
-  for (int i = 0; i < 8; ++i) b[i] = _mm256_add_ps(low_half(a[i]), high_half(a[i]));
+/// Sums in flight that lane_sums() takes.
+constexpr int kScores = 8;
+inline void lane_sums(const Vec (&a)[kScores][kParts], float* out) {
+  __m256 b[kScores];
+  for (int i = 0; i < kScores; ++i) b[i] = _mm256_add_ps(low_half(a[i][0]), high_half(a[i][0]));
   const __m256 low = _mm256_hadd_ps(_mm256_hadd_ps(b[0], b[1]), _mm256_hadd_ps(b[2], b[3]));
   const __m256 high = _mm256_hadd_ps(_mm256_hadd_ps(b[4], b[5]), _mm256_hadd_ps(b[6], b[7]));
   _mm256_storeu_ps(out, _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20),
@@ -113,17 +116,15 @@ inline int32_t lane_max(Ints a) {
   const __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
-/// A sum of squares in float64.
+/// A sum of squares in float64, in the canonical order (cpu.h).
 struct SquareSum {
-  __m512d low = _mm512_setzero_pd(), high = _mm512_setzero_pd();
+  __m512d sums = _mm512_setzero_pd();
   void add(Vec a) {
-    const __m512d l = _mm512_cvtps_pd(low_half(a)), h = _mm512_cvtps_pd(high_half(a));
-    low = _mm512_fmadd_pd(l, l, low);
-    high = _mm512_fmadd_pd(h, h, high);
+    const __m512d low = _mm512_cvtps_pd(low_half(a)), high = _mm512_cvtps_pd(high_half(a));
+    sums = _mm512_fmadd_pd(high, high, _mm512_fmadd_pd(low, low, sums));
   }
   double total() const {
-    const __m512d eight = _mm512_add_pd(low, high);
-    const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
+    const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256(sums), _mm512_extractf64x4_pd(sums, 1));
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
   }

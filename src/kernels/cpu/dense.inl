@@ -1,34 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Plain matrices over Vec. Each output is one vector of running sums (lane j has the inputs j, j + kLanes, ...) whose
-// lanes are added at the end, so that it does not depend on the tile that it falls in. kDenseRows comes from the level.
+// Plain matrices over Vec by the canonical sum of 16 lanes (cpu.h), kParts vectors for each output. The tile,
+// kDenseOutputs x kDenseRows, comes from the level.
 
 namespace cupel::kernels {
 namespace {
 
-constexpr int kDenseOutputs = 4;
-
 /// `outputs` outputs for `rows` rows of x.
 template <class Element, int outputs, int rows>
 void dense_tile(const typename Element::Stored* w, int64_t cols, const float* x, int64_t ldx, float* y, int64_t ldy) {
-  Vec sums[outputs][rows];
+  Vec sums[outputs][rows][kParts];
   for (auto& of_output : sums)
-    for (Vec& sum : of_output) sum = zeros();
-  const auto step = [&](auto weight, auto input) {
+    for (auto& of_row : of_output)
+      for (Vec& part : of_row) part = zeros();
+  const auto step = [&](int part, auto weight, auto input) {
     Vec in[rows];
     for (int r = 0; r < rows; ++r) in[r] = input(x + r * ldx);
     for (int o = 0; o < outputs; ++o) {
       const Vec value = weight(w + o * cols);
-      for (int r = 0; r < rows; ++r) sums[o][r] = fma(value, in[r], sums[o][r]);
+      for (int r = 0; r < rows; ++r) sums[o][r][part] = fma(value, in[r], sums[o][r][part]);
     }
   };
-  const int64_t whole = cols - cols % kLanes, rest = cols - whole;
-  for (int64_t i = 0; i < whole; i += kLanes)
-    step([i](auto* p) { return Element::load(p + i); }, [i](const float* p) { return load(p + i); });
-  if (rest > 0)
-    step([=](auto* p) { return Element::load_first(p + whole, rest); },
-         [=](const float* p) { return load_first(p + whole, rest); });
+  constexpr int kSumLanes = kParts * kLanes;
+  const int64_t whole = cols - cols % kSumLanes;
+  for (int64_t i = 0; i < whole; i += kSumLanes)
+    for (int part = 0; part < kParts; ++part) {
+      const int64_t at = i + part * kLanes;
+      step(part, [at](auto* p) { return Element::load(p + at); }, [at](const float* p) { return load(p + at); });
+    }
+  for (int part = 0; part < kParts; ++part) {
+    const int64_t at = whole + part * kLanes, rest = cols - at;
+    if (rest <= 0) break;
+    step(part, [=](auto* p) { return Element::load_first(p + at, rest); },
+         [=](const float* p) { return load_first(p + at, rest); });
+  }
   for (int o = 0; o < outputs; ++o)
     for (int r = 0; r < rows; ++r) y[r * ldy + o] = lane_sum(sums[o][r]);
 }

@@ -3,21 +3,20 @@
 #include <cmath>
 
 #include "kernels/cpu/levels.h"
+#include "kernels/cpu/scalar_math.h"
 
 namespace cupel::kernels {
 namespace scalar {
 namespace {
 
 void rms_norm(const float* x, const float* weight, float eps, float* out, int64_t n) {
-  double sum = 0.0;
-  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  const auto inverse =
-      static_cast<float>(1.0 / std::sqrt(sum / static_cast<double>(n) + static_cast<double>(eps)));
+  const double mean = square_sum(x, n) / static_cast<double>(n);
+  const auto inverse = static_cast<float>(1.0 / std::sqrt(mean + static_cast<double>(eps)));
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] * inverse * weight[i];
 }
 
 void silu_mul(float* a, const float* b, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) a[i] = a[i] / (1.0F + std::exp(-a[i])) * b[i];
+  for (int64_t i = 0; i < n; ++i) a[i] = a[i] / (1.0F + exponential(-a[i])) * b[i];
 }
 
 void rope(float* x, int64_t heads, int64_t head_dim, const float* cosine, const float* sine) {

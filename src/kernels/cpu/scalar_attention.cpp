@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cpu/levels.h"
+#include "kernels/cpu/scalar_math.h"
 
 namespace cupel::kernels::scalar {
 namespace {
@@ -34,16 +35,18 @@ struct ChunkWeights {
 void weigh(const float* q, const HeadView& head, int64_t begin, int64_t n, float scale,
            ChunkWeights& w) {
   for (int64_t p = 0; p < n; ++p) {
-    float dot = 0.0F;
+    LaneSums dot;
     for (int64_t d = 0; d < head.kv.head_dim; ++d)
-      dot += q[d] * head.at(head.kv.keys, begin + p, d);
-    w.values[p] = dot * scale;
+      dot.add_product(d, head.at(head.kv.keys, begin + p, d), q[d]);
+    w.values[p] = dot.total() * scale;
     w.maximum = std::max(w.maximum, w.values[p]);
   }
+  LaneSums sum;
   for (int64_t p = 0; p < n; ++p) {
-    w.values[p] = std::exp(w.values[p] - w.maximum);
-    w.sum += w.values[p];
+    w.values[p] = exponential(w.values[p] - w.maximum);
+    sum.add(p, w.values[p]);
   }
+  w.sum = sum.total();
 }
 
 /// out = out * keep + add * (weights x values), dimension by dimension.
@@ -54,8 +57,8 @@ void merge(const HeadView& head, int64_t begin, int64_t n, const ChunkWeights& w
     float sums[kSlice] = {};
     for (int64_t p = 0; p < n; ++p)
       for (int64_t d = 0; d < dims; ++d)
-        sums[d] += w.values[p] * head.at(head.kv.values, begin + p, from + d);
-    for (int64_t d = 0; d < dims; ++d) out[from + d] = out[from + d] * keep + sums[d] * add;
+        sums[d] = std::fma(w.values[p], head.at(head.kv.values, begin + p, from + d), sums[d]);
+    for (int64_t d = 0; d < dims; ++d) out[from + d] = std::fma(out[from + d], keep, sums[d] * add);
   }
 }
 
@@ -74,7 +77,7 @@ void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, f
       ChunkWeights w;
       weigh(q + h * dim, head, begin, n, softmax_scale, w);
       const float higher = std::max(maximum, w.maximum);
-      const float keep = std::exp(maximum - higher), add = std::exp(w.maximum - higher);
+      const float keep = exponential(maximum - higher), add = exponential(w.maximum - higher);
       merge(head, begin, n, w, keep, add, o);
       sum = sum * keep + w.sum * add;
       maximum = higher;

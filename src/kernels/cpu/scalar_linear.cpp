@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Linear layers by the letter of their definitions: the canonical sum (cpu.h) for packed codes, a
-// plain sum for dense weights. Everything that other levels do must give the bits of uniform().
+// Linear layers by the letter of their definitions, the canonical sums of cpu.h.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "kernels/cpu/levels.h"
+#include "kernels/cpu/scalar_math.h"
 
 namespace cupel::kernels::scalar {
 namespace {
@@ -93,15 +93,10 @@ void read_row(const DenseMatrix& w, int64_t o, float* row) {
   }
 }
 
-/// Eight running sums: faster than one, and closer to the exact sum.
 float dot(const float* w, const float* x, int64_t n) {
-  constexpr int kSums = 8;
-  float sums[kSums] = {};
-  int64_t i = 0;
-  for (; i + kSums <= n; i += kSums)
-    for (int j = 0; j < kSums; ++j) sums[j] += w[i + j] * x[i + j];
-  for (; i < n; ++i) sums[i % kSums] += w[i] * x[i];
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+  LaneSums sums;
+  for (int64_t i = 0; i < n; ++i) sums.add_product(i, w[i], x[i]);
+  return sums.total();
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 //
 // Packed uniform matrices: the canonical sum of cpu.h over Ints. A line is 64 bytes, 16 outputs x 4 codes; a quad is
 // the line of codes of 4 successive inputs, 8 quads make a chunk. A few rows of x take the codes straight from their
-// packed lines; more rows share a panel, one stripe of 1024 inputs unpacked to bytes (16 KiB, in the first-level cache).
+// packed lines; more rows share a panel, one stripe of 1024 inputs unpacked to bytes (16 KiB, it stays in the
+// first-level cache).
 //
 // A level brings its forms, the ways to multiply codes with a chunk of x for several rows:
 //   Buffer, prepare(), rows()  what the form makes of the input once for all stripes, and where rows of it begin
@@ -177,22 +178,14 @@ void stripe_part(const Job& job, int64_t stripe, const uint8_t* codes, const Par
     Outputs{y + r * job.ldy, left < 16 ? left : 16}.store(carry_sum ? sums[r] : total[r]);
 }
 
-/// Rows [part.row, end) by tiles of `rows`, then one tile of what is left.
-template <class Form, int rows>
-void panel_rows(const Job& job, int64_t stripe, const uint8_t* panel, Part part, int64_t end,
-                const typename Form::Buffer& buffer, int64_t batch_row) {
-  for (; part.row + rows <= end; part.row += rows, part.ahead = nullptr)
-    stripe_part<Form, 8, rows>(job, stripe, panel, part, buffer, batch_row);
-  if constexpr (rows > 1)
-    if (part.row < end) panel_rows<Form, rows - 1>(job, stripe, panel, part, end, buffer, batch_row);
-}
-
-/// All rows of x, which are `rows` at the most.
+/// Rows [part.row, end) by tiles of `rows`, what is left by narrower ones.
 template <class Form, int bits, int rows>
-void direct_rows(const Job& job, int64_t stripe, const uint8_t* codes, const Part& part,
-                 const typename Form::Buffer& buffer) {
-  if (job.x.m == rows) return stripe_part<Form, bits, rows>(job, stripe, codes, part, buffer, 0);
-  if constexpr (rows > 1) direct_rows<Form, bits, rows - 1>(job, stripe, codes, part, buffer);
+void tile_rows(const Job& job, int64_t stripe, const uint8_t* codes, Part part, int64_t end,
+               const typename Form::Buffer& buffer, int64_t batch_row) {
+  for (; part.row + rows <= end; part.row += rows, part.ahead = nullptr)
+    stripe_part<Form, bits, rows>(job, stripe, codes, part, buffer, batch_row);
+  if constexpr (rows > 1)
+    if (part.row < end) tile_rows<Form, bits, rows / 2>(job, stripe, codes, part, end, buffer, batch_row);
 }
 
 /// Parts outermost, so that the prepared rows of x stay in the caches for all stripes. With few rows a part is as wide
@@ -213,12 +206,12 @@ void multiply(const Job& job) {
         const uint8_t* codes = job.w.codes + (stripe * job.chunks + c) * bits * 64;
         if (direct) {
           part.ahead = codes + kFetchAhead;
-          direct_rows<Form, bits, kDirectRows>(job, stripe, codes, part, buffer);
+          tile_rows<Form, bits, kDirectRows>(job, stripe, codes, part, end, buffer, row);
           continue;
         }
         if constexpr (bits != 8) unpack_panel<bits>(codes, last - c, panel);
         part.ahead = stripe + 1 < job.stripe_end ? codes + job.chunks * bits * 64 : nullptr;
-        panel_rows<Form, Form::kRows>(job, stripe, bits == 8 ? codes : panel, part, end, buffer, row);
+        tile_rows<Form, 8, Form::kRows>(job, stripe, bits == 8 ? codes : panel, part, end, buffer, row);
       }
     }
   }

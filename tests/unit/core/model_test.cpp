@@ -168,8 +168,19 @@ TEST_F(ModelTest, TapsSeeTheInputOfEachGroup) {
     roles.push_back(role);
     EXPECT_EQ(t.size(-1), model.layer(0).of(role).size(1));
     if (role == Role::down) inner = t;
+    return true;
   });
-  EXPECT_EQ(roles, (std::vector{Role::query, Role::output, Role::gate, Role::down}));
+  const std::vector groups{Role::query, Role::output, Role::gate, Role::down};
+  EXPECT_EQ(roles, groups);
+  for (const Role last : groups) {
+    roles.clear();
+    const at::Tensor nothing = model.block(0, x, [&](Role role, const at::Tensor&) {
+      roles.push_back(role);
+      return role != last;
+    });
+    EXPECT_FALSE(nothing.defined());
+    EXPECT_EQ(roles.back(), last);
+  }
   model.layer(0).down.zero_();
   const at::Tensor without = model.block(0, x);
   Model again = lively_model(tiny_config(), 7);

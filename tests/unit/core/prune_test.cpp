@@ -136,6 +136,7 @@ TEST(DepthTest, RepairMinimisesTheResidual) {
   for (int i = 0; i < gone; ++i)
     x = model.block(i, x, [&](Role role, const at::Tensor& t) {
       if (role == Role::down) u = t;
+      return true;
     });
   const at::Tensor target = model.block(gone, x)[0].to(at::kDouble);
   const at::Tensor down = model.layer(gone - 1).down.to(at::kDouble),

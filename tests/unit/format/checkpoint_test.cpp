@@ -257,13 +257,15 @@ TEST_F(CheckpointTest, NoModelThere) {
 }
 
 constexpr const char* kTokenizer = R"({"version":"1.0",
-  "added_tokens":[{"id":3,"content":"<s>","special":true},{"id":4,"content":"<|im_end|>","special":true}],
+  "added_tokens":[{"id":3,"content":"<s>","special":true},
+                  {"id":4,"content":"<|im_end|>","special":true}],
   "post_processor":null, "model":{"type":"BPE","vocab":{"a":0,"\"}{":1,"b":2},"merges":[]}})";
 
 TEST_F(CheckpointTest, TokenizerFilesAreMerged) {
   folder_.write("tokenizer.json", kTokenizer);
   folder_.write("tokenizer_config.json", R"({"bos_token":{"content":"<s>"},"eos_token":"b",
-    "add_bos_token":true,"chat_template":[{"name":"default","template":"T"}],"model_max_length":1e30})");
+    "add_bos_token":true,"chat_template":[{"name":"default","template":"T"}],
+    "model_max_length":1000000000000000019884624838656})");
   folder_.write("generation_config.json", R"({"eos_token_id":[1,2]})");
   const auto json = Json::parse(tokenizer_json_of(folder_.path()));
   EXPECT_EQ(json["cupel"]["bos"], 3);

@@ -161,7 +161,8 @@ TEST_F(GgufTest, TokenizerErrors) {
 }
 
 TEST_F(GgufTest, TokenizerOfScores) {
-  auto b = tokenizer("llama", {"<unk>", "<s>", "</s>", "<0x0A>", "▁", "a", "▁a", "aa", "▁aa"},
+  auto b = tokenizer("llama",
+                     {"<unk>", "<s>", "</s>", "<0x0A>", "\u2581", "a", "\u2581a", "aa", "\u2581aa"},
                      {2, 3, 3, 6, 1, 1, 1, 1, 1});
   b.f32s("tokenizer.ggml.scores", {0, 0, 0, 0, -9, -9, -1, -2, -3});
   b.u32("tokenizer.ggml.bos_token_id", 1).u32("tokenizer.ggml.eos_token_id", 2);
@@ -169,7 +170,7 @@ TEST_F(GgufTest, TokenizerOfScores) {
   EXPECT_EQ(json["model"]["byte_fallback"], true);
   EXPECT_EQ(json["model"]["unk_token"], "<unk>");
   EXPECT_EQ(json["model"]["merges"],
-            nlohmann::json::parse(R"([["▁","a"],["a","a"],["▁a","a"],["▁","aa"]])"));
+            nlohmann::json::parse(R"([["\u2581","a"],["a","a"],["\u2581a","a"],["\u2581","aa"]])"));
   EXPECT_EQ(json["cupel"]["add_bos"], true);
   EXPECT_EQ(json["cupel"]["end_tokens"], nlohmann::json({2}));
 }

@@ -91,6 +91,7 @@ TEST(Attention, AgreesWithDouble) {
     for (const ElementType type : {ElementType::f32, ElementType::f16})
       for (const Isa isa : available_isas()) {
         const auto out = problem.run(type, isa);
+        EXPECT_EQ(out, problem.run(type, Isa::scalar)) << isa_name(isa);
         for (std::size_t i = 0; i < out.size(); ++i)
           ASSERT_NEAR(out[i], expected[i], 2e-5)
               << isa_name(isa) << " heads " << shape.heads << " dim " << shape.head_dim << " count "

@@ -32,6 +32,8 @@ TEST(Dense, AgreesWithTheSumInDouble) {
       const auto weights = packed.unpacked(), x = normals(kRows * cols, "x");
       for (const Isa isa : available_isas()) {
         const auto y = multiply(matrix(packed, type), x.data(), kRows, isa);
+        EXPECT_EQ(y, multiply(matrix(packed, type), x.data(), kRows, Isa::scalar))
+            << isa_name(isa) << ' ' << cols;
         for (int64_t r = 0; r < kRows; ++r)
           for (int64_t o = 0; o < 11; ++o) {
             double sum = 0, magnitude = 0;

@@ -13,13 +13,23 @@ namespace {
 
 const std::vector<int64_t> kSizes = {1, 5, 8, 15, 16, 17, 64, 100, 577, 4096};
 
+std::vector<float> rms_norm(const std::vector<float>& x, const std::vector<float>& weight,
+                            Isa isa) {
+  std::vector<float> out(x.size());
+  cpu_kernels(isa).rms_norm(x.data(), weight.data(), 1e-5F, out.data(),
+                            static_cast<int64_t>(x.size()));
+  return out;
+}
+
 TEST(Elementwise, RmsNorm) {
   for (const int64_t n : kSizes) {
     const auto x = normals(n, "x", 3.0), weight = normals(n, "weight");
     double squares = 0;
     for (const float v : x) squares += static_cast<double>(v) * v;
     const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(n) + 1e-5);
+    const std::vector<float> scalar = rms_norm(x, weight, Isa::scalar);
     for (const Isa isa : available_isas()) {
+      EXPECT_EQ(rms_norm(x, weight, isa), scalar) << isa_name(isa) << " n " << n;
       std::vector<float> out(x.size() + 1, -7.0F);
       cpu_kernels(isa).rms_norm(x.data(), weight.data(), 1e-5F, out.data(), n);
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -38,9 +48,12 @@ TEST(Elementwise, SiluTimesGateOverTheWholeRange) {
   for (int64_t i = 0; i < n; ++i)
     a[static_cast<std::size_t>(i)] =
         static_cast<float>((i % 2 == 0 ? 1 : -1) * std::pow(10.0, -8.0 + i * 16.0 / n));
+  std::vector<float> scalar = a;
+  cpu_kernels(Isa::scalar).silu_mul(scalar.data(), b.data(), n);
   for (const Isa isa : available_isas()) {
     std::vector<float> out = a;
     cpu_kernels(isa).silu_mul(out.data(), b.data(), n);
+    EXPECT_EQ(out, scalar) << isa_name(isa);
     for (std::size_t i = 0; i < a.size(); ++i) {
       const double x = a[i], expected = x / (1.0 + std::exp(-x)) * b[i];
       ASSERT_NEAR(out[i], expected, 5e-7 * std::abs(expected) + 1e-36)

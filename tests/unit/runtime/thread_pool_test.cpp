@@ -94,28 +94,29 @@ TEST(ThreadPool, RefusesNoThreads) {
   EXPECT_THROW(ThreadPool(0), Error);
 }
 
-double seconds_for(int threads) {
-  ThreadPool pool(threads);
-  std::vector<double> values(4096, 1.0);
-  double best = 1e9;
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    const double start = now_seconds();
-    for (int run = 0; run < 300; ++run)
-      pool.for_range(64, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin * 64; i < end * 64; ++i)
-          for (int k = 0; k < 20; ++k)
-            values[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>(i)] * 1.01 + k;
-      });
-    best = std::min(best, now_seconds() - start);
-  }
-  return best;
+double seconds_for(ThreadPool& pool, std::vector<double>& values) {
+  const double start = now_seconds();
+  for (int run = 0; run < 30; ++run)
+    pool.for_range(64, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * 64; i < end * 64; ++i)
+        for (int k = 0; k < 20; ++k)
+          values[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>(i)] * 1.01 + k;
+    });
+  return now_seconds() - start;
 }
 
-// A barrier that waits for every thread takes 50 times as long here. The bound leaves room for a
-// busy machine.
+// A barrier that waits for every thread takes 50 times as long here. The best of many short
+// attempts, taken in turns, says the same on a busy machine.
 TEST(ThreadPool, OversubscriptionDoesNotCollapse) {
   const int usable = usable_processors();
-  EXPECT_LT(seconds_for(8 * usable), 5 * seconds_for(usable));
+  ThreadPool fitting(usable), crowded(8 * usable);
+  std::vector<double> values(4096, 1.0);
+  double fit = 1e9, crowd = 1e9;
+  for (int attempt = 0; attempt < 60; ++attempt) {
+    fit = std::min(fit, seconds_for(fitting, values));
+    crowd = std::min(crowd, seconds_for(crowded, values));
+  }
+  EXPECT_LT(crowd, 5 * fit);
 }
 
 }  // namespace

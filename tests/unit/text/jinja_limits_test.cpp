@@ -42,7 +42,10 @@ TEST(JinjaLimits, Depth) {
             std::string::npos);
 }
 
-TEST(JinjaLimits, LongChainsAreFine) {
+TEST(JinjaLimits, LongChains) {
+  for (const char* link : {"+1", "|upper", ".a", "(1)", " and 1", " or 1", "[0]", "**1", " if 1"})
+    EXPECT_NE(message("{{ 1" + repeat(link, 100000) + " }}").find("operators"), std::string::npos)
+        << link;
   EXPECT_EQ(Template::parse("{{ 1" + repeat(" + 1", 150) + " }}").render("{}"), "151");
   EXPECT_EQ(Template::parse("{{ 'a'" + repeat("|upper", 150) + " }}").render("{}"), "A");
 }
@@ -53,6 +56,27 @@ TEST(JinjaLimits, Time) {
           "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{{ i }}{% endfor %}")
           .find("steps"),
       std::string::npos);
+}
+
+TEST(JinjaLimits, WorkOnLargeValuesCounts) {
+  const std::string loop = "{% for i in range(99999) %}", big = "{% set s = 'ab' * 999999 %}";
+  for (const char* body :
+       {"{{ range(99999)|length }}", "{{ 5 in range(99999) }}", "{{ s.find('c') }}", "{{ s == s }}",
+        "{{ s[0] }}", "{{ (s ~ 'x')|length }}", "{{ s is lower }}"})
+    EXPECT_NE(message(big + loop + body + "{% endfor %}").find("TimeoutError"), std::string::npos)
+        << body;
+}
+
+TEST(JinjaLimits, LongConversationsAreFine) {
+  std::string context = R"({"messages":[)";
+  for (int i = 0; i < 5000; ++i)
+    context +=
+        std::string(i ? "," : "") + R"({"role":"user","content":")" + std::string(500, 'x') + "\"}";
+  const std::string source =
+      "{% for m in messages %}{% if m['role'] == 'user' and loop.index0 < messages|length and "
+      "m.content is string %}"
+      "{{ m['content']|trim }}{{ messages[loop.index0 - 1].role }}{% endif %}{% endfor %}";
+  EXPECT_EQ(Template::parse(source).render(context + "]}").size(), 5000u * 504);
 }
 
 TEST(JinjaLimits, Size) {
