@@ -48,7 +48,7 @@ def main():
         while True:
             p = start(killed, *(["--resume"] if (killed / "manifest.json").exists() else []))
             try:
-                code = p.wait(timeout=moments.uniform(0.1, 0.5) * seconds if kills < o.kills else None)
+                code = p.wait(timeout=moments.uniform(0, 2 * seconds / o.kills) if kills < o.kills else None)
             except subprocess.TimeoutExpired:
                 p.send_signal(signal.SIGKILL)
                 p.wait()
