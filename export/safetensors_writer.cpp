@@ -31,18 +31,13 @@ std::size_t bytes_of(const OutputTensor& t) {
   return format::stored_bytes(t.type, count_of(t));
 }
 
-const char* dtype_of(const OutputTensor& t) {
-  switch (t.type) {
-    case ElementType::f32:
-      return "F32";
-    case ElementType::f16:
-      return "F16";
-    case ElementType::bf16:
-      return "BF16";
-    default:
-      fail(Fault::internal, "tensor '", t.name, "': type ", format::traits(t.type).name,
-           " cannot be written");
-  }
+std::string_view dtype_of(const OutputTensor& t) {
+  const std::string_view name = format::safetensors_name(t.type);
+  const bool encodes = t.type == ElementType::f32 || t.type == ElementType::f16 ||
+                       t.type == ElementType::bf16 || !t.bytes.empty();
+  CUPEL_CHECK(!name.empty() && encodes, internal, "tensor '", t.name, "': type ",
+              format::traits(t.type).name, " cannot be written");
+  return name;
 }
 
 using Shard = std::vector<const OutputTensor*>;
@@ -109,6 +104,11 @@ void write_shard(const fs::path& path, const Shard& shard) {
     file.write(header.data(), static_cast<std::streamsize>(header.size()));
     std::vector<float> values;
     for (const OutputTensor* t : shard) {
+      if (!t->bytes.empty()) {
+        file.write(reinterpret_cast<const char*>(t->bytes.data()),
+                   static_cast<std::streamsize>(t->bytes.size()));
+        continue;
+      }
       values.assign(count_of(*t), 0.0f);
       in_frame(cat("writing tensor '", t->name, "'"), [&] { t->fill(values); });
       const std::vector<char> bytes = encode(*t, values);

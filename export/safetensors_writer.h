@@ -12,12 +12,13 @@
 namespace cupel::export_ {
 
 /// A tensor to write; `fill` is called once, when its turn comes, with a buffer of its float32
-/// values.
+/// values. One with `bytes` is written as it is, whatever its type.
 struct OutputTensor {
   std::string name;
   std::vector<int64_t> shape;
-  format::ElementType type = format::ElementType::bf16;  ///< f32, f16 or bf16
+  format::ElementType type = format::ElementType::bf16;  ///< f32, f16 or bf16 where filled
   std::function<void(std::span<float>)> fill;
+  std::span<const std::byte> bytes = {};
 };
 
 /// A Hugging Face folder: safetensors shards of at most `shard_bytes` with a fresh index (one file

@@ -105,6 +105,14 @@ std::vector<int> choose(const DepthParams& params, const Influence& influence, i
   return chosen;
 }
 
+/// Why the matrix before a run cannot take over its work; "" if it can.
+std::string obstacle(const format::ModelConfig& config, const Run& run) {
+  if (run.begin == 0) return "no layer comes before";
+  if (config.kind(run.begin - 1).sparse) return "the layer before it has experts";
+  if (config.mlp_bias || config.post_norm) return "the MLP before it ends in a bias or a norm";
+  return "";
+}
+
 /// float64 sums of one run's least squares problem.
 struct NormalEquations {
   at::Tensor mm_hh, mz_hh;
@@ -118,15 +126,18 @@ std::vector<NormalEquations> accumulate(Model& model, const at::Tensor& ids_nt,
   for (std::size_t r = 0; r < runs.size(); ++r)
     sums.push_back({at::zeros({width, width}, options), at::zeros({width, width}, options)});
   for (int64_t n = 0; n < ids_nt.size(0); ++n) {
-    std::vector<at::Tensor> h{model.embed(ids_nt.slice(0, n, n + 1))}, m;
+    std::vector<at::Tensor> h{model.embed(ids_nt.slice(0, n, n + 1))};
+    std::vector<at::Tensor> m(static_cast<std::size_t>(model.layers()));
     for (int i = 0; i < model.layers(); ++i) {
-      h.push_back(model.block(i, h.back(), [&](Role role, const at::Tensor& u_nti) {
-        if (role == Role::down) m.push_back(at::linear(u_nti, model.layer(i).down));
+      const auto tap = [&](const format::WeightId& first, const at::Tensor& u_nti) {
+        if (first.role == Role::down)
+          m[static_cast<std::size_t>(i)] = at::linear(u_nti, model.layer(i).of(Role::down));
         return true;
-      }));
+      };
+      h.push_back(model.block(i, h.back(), tap));
     }
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      if (runs[r].begin == 0) continue;
+      if (!obstacle(model.config(), runs[r]).empty()) continue;
       const at::Tensor m_th = m[runs[r].begin - 1][0].to(at::kDouble);
       const at::Tensor z_th =
           (h[runs[r].end].to(at::kDouble) - h[runs[r].begin].to(at::kDouble))[0];
@@ -172,8 +183,8 @@ void repair(const DepthParams& params, Model& model, const at::Tensor& ids_nt, P
   const std::vector<NormalEquations> sums = accumulate(model, fit_nt, runs);
   PrunePlan with = plan;
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    if (runs[r].begin == 0) {
-      with.notes.push_back(runs[r].name() + ": removed without repair, no layer comes before");
+    if (const std::string why = obstacle(model.config(), runs[r]); !why.empty()) {
+      with.notes.push_back(cat(runs[r].name(), ": removed without repair, ", why));
       continue;
     }
     const format::WeightId id{Role::down, runs[r].begin - 1};

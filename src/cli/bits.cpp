@@ -34,22 +34,9 @@ ModelSize size_of(const format::Checkpoint& checkpoint) {
   return size;
 }
 
-std::vector<format::WeightId> weights_of(const format::ModelConfig& config) {
-  std::vector<format::WeightId> out;
-  for (int layer = -1; layer < config.layers; ++layer) {
-    for (const auto& name : config.architecture().names) {
-      const bool in_layer = std::string_view(name.canonical).find("{}") != std::string_view::npos;
-      if (in_layer != (layer >= 0)) continue;
-      if (name.role == format::Role::head && config.tied_head) continue;
-      out.push_back({name.role, layer});
-    }
-  }
-  return out;
-}
-
 ModelSize dense_size(const format::ModelConfig& config, int bits) {
   ModelSize size;
-  for (const auto& id : weights_of(config)) size.parameters += elements(config.shape_of(id.role));
+  for (const auto& id : format::weight_ids(config)) size.parameters += elements(config.shape_of(id.role));
   size.file_bytes = size.parameters * bits / 8;
   return size;
 }

@@ -26,7 +26,4 @@ ModelSize size_of(const format::Checkpoint& checkpoint);
 /// A model of this shape with every weight at `bits`.
 ModelSize dense_size(const format::ModelConfig& config, int bits);
 
-/// Every weight of the shape once, by canonical name, in file order.
-std::vector<format::WeightId> weights_of(const format::ModelConfig& config);
-
 }  // namespace cupel::cli

@@ -3,6 +3,7 @@
 #include "core/model.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <set>
@@ -16,20 +17,19 @@ namespace {
 using format::Role;
 using format::WeightId;
 
-constexpr Role kLayerRoles[] = {Role::attention_norm, Role::query,  Role::key,
-                                Role::value,          Role::output, Role::mlp_norm,
-                                Role::gate,           Role::up,     Role::down};
 // Standard deviation of new weights, as in GPT-2.
 constexpr double kInitialDeviation = 0.02;
 
+/// Norms start neutral, biases and sinks at 0.
 at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& options, Role role,
                          Rng rng) {
   const std::vector<int64_t> shape = config.shape_of(role);
-  at::Tensor t = at::empty(shape, at::kFloat);
-  if (!format::is_matrix(role) && role != Role::embedding && role != Role::head) {
-    t.fill_(1);
+  at::Tensor t = at::zeros(shape, at::kFloat);
+  if (shape.size() == 1) {
+    if (format::is_norm(role) && !config.norm_plus_one) t.fill_(1);
   } else {
-    const bool into_stream = role == Role::output || role == Role::down;
+    const bool into_stream = role == Role::output || role == Role::down ||
+                             role == Role::expert_down || role == Role::shared_down;
     const double scale = into_stream ? 1 / std::sqrt(2.0 * static_cast<double>(config.layers)) : 1;
     float* out = t.data_ptr<float>();
     for (int64_t i = 0; i < t.numel(); ++i)
@@ -40,33 +40,11 @@ at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& 
 
 }  // namespace
 
-at::Tensor& LayerWeights::of(Role role) {
-  switch (role) {
-    case Role::attention_norm:
-      return attention_norm;
-    case Role::query:
-      return query;
-    case Role::key:
-      return key;
-    case Role::value:
-      return value;
-    case Role::output:
-      return output;
-    case Role::mlp_norm:
-      return mlp_norm;
-    case Role::gate:
-      return gate;
-    case Role::up:
-      return up;
-    case Role::down:
-      return down;
-    default:
-      fail(Fault::internal, "the role ", format::role_name(role), " is not inside a layer");
-  }
-}
-
-const at::Tensor& LayerWeights::of(Role role) const {
-  return const_cast<LayerWeights*>(this)->of(role);
+const at::Tensor& LayerWeights::of(Role role, int expert) const {
+  const auto found = tensors_.find({role, expert});
+  CUPEL_CHECK(found != tensors_.end() && found->second.defined(), internal, "the layer has no ",
+              format::role_name(role));
+  return found->second;
 }
 
 Model::Model(const format::ModelConfig& config, const ModelOptions& options)
@@ -91,7 +69,8 @@ Model Model::random(const format::ModelConfig& config, const ModelOptions& optio
   model.final_norm_ = draw({Role::final_norm});
   if (!config.tied_head) model.head_ = draw({Role::head});
   for (int i = 0; i < model.layers(); ++i)
-    for (const Role role : kLayerRoles) model.layers_[i].of(role) = draw({role, i});
+    for (const WeightId id : format::layer_weight_ids(config, i))
+      model.layers_[static_cast<std::size_t>(i)].of(id.role, id.expert) = draw(id);
   model.changed_.assign(model.layers_.size(), true);
   return model;
 }
@@ -104,8 +83,9 @@ Model Model::clone() const {
   own(copy.embedding_);
   own(copy.final_norm_);
   own(copy.head_);
-  for (LayerWeights& layer : copy.layers_)
-    for (const Role role : kLayerRoles) own(layer.of(role));
+  for (int i = 0; i < layers(); ++i)
+    for (const WeightId id : format::layer_weight_ids(config_, i))
+      own(copy.layers_[static_cast<std::size_t>(i)].of(id.role, id.expert));
   return copy;
 }
 
@@ -119,9 +99,9 @@ at::Tensor Model::load(WeightId id) const {
 }
 
 void Model::load_layer(int index) {
-  for (const Role role : kLayerRoles) {
-    at::Tensor& t = layers_[static_cast<std::size_t>(index)].of(role);
-    if (!t.defined()) t = load({role, index});
+  for (const WeightId id : format::layer_weight_ids(config_, index)) {
+    at::Tensor& t = layers_[static_cast<std::size_t>(index)].of(id.role, id.expert);
+    if (!t.defined()) t = load(id);
   }
 }
 
@@ -156,7 +136,7 @@ at::Tensor& Model::weight(WeightId id) {
     case Role::head:
       return head();
     default:
-      return layer(id.layer).of(id.role);
+      return layer(id.layer).of(id.role, id.expert);
   }
 }
 
@@ -174,11 +154,7 @@ std::vector<std::pair<std::string, at::Tensor>> Model::named_weights() {
   const auto add = [&](WeightId id) {
     out.emplace_back(format::canonical_name(config_.architecture(), id), weight(id));
   };
-  add({Role::embedding});
-  for (int i = 0; i < layers(); ++i)
-    for (const Role role : kLayerRoles) add({role, i});
-  add({Role::final_norm});
-  if (!config_.tied_head) add({Role::head});
+  for (const WeightId id : format::weight_ids(config_)) add(id);
   return out;
 }
 
@@ -195,17 +171,20 @@ void Model::remove_layers(const std::vector<int>& removed) {
   std::vector<LayerWeights> kept;
   std::vector<int> source_layer;
   std::vector<bool> changed;
+  std::vector<format::LayerKind> kinds;
   for (int i = 0; i < layers(); ++i) {
     if (gone.contains(i)) continue;
     const auto at = static_cast<std::size_t>(i);
     kept.push_back(std::move(layers_[at]));
     source_layer.push_back(source_layer_[at]);
     changed.push_back(changed_[at]);
+    kinds.push_back(config_.kind(i));
   }
   layers_ = std::move(kept);
   source_layer_ = std::move(source_layer);
   changed_ = std::move(changed);
   config_.layers = static_cast<int64_t>(layers_.size());
+  if (!config_.kinds.empty()) config_.kinds = std::move(kinds);
 }
 
 }  // namespace cupel::core

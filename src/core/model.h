@@ -5,8 +5,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/checkpoint.h"
@@ -23,22 +25,34 @@ struct ModelOptions {
   at::Device device = at::kCPU;
 };
 
-/// Weights of one decoder layer, in `compute` type on the device. Matrices are [o, i], norms [h].
-struct LayerWeights {
-  at::Tensor attention_norm, query, key, value, output, mlp_norm, gate, up, down;
-  at::Tensor& of(format::Role role);
-  const at::Tensor& of(format::Role role) const;
+/// Weights of one decoder layer, in `compute` type on the device. Matrices are [o, i], all others
+/// [i]. Which roles exist is the configuration's matter (format::layer_weight_ids).
+class LayerWeights {
+ public:
+  /// Undefined while it is not set.
+  at::Tensor& of(format::Role role, int expert = -1) { return tensors_[{role, expert}]; }
+  /// Fault::internal for a weight that is not there.
+  const at::Tensor& of(format::Role role, int expert = -1) const;
+
+ private:
+  std::map<std::pair<format::Role, int>, at::Tensor> tensors_;
 };
 
-/// Called with the input of each group of matrices that share it, x [n, t, i], and the group's
-/// first role. False: the rest of the block is not wanted.
-using Tap = std::function<bool(format::Role first, const at::Tensor& x_nti)>;
+/// Called with the input of each group of matrices that share it (format::input_groups), x [.., i],
+/// and the group's first weight. False: the rest of the block is not wanted.
+using Tap = std::function<bool(const format::WeightId& first, const at::Tensor& x_i)>;
 
 /// Keys and values of earlier positions of a batch, one pair per layer, [n, kv_heads, t, head_dim];
 /// grows by forward.
 struct KvCache {
   std::vector<at::Tensor> keys, values;
   int64_t length = 0;
+};
+
+/// Cosines and sines [positions, pairs] float32 of one rotary embedding.
+struct RopeTable {
+  at::Tensor cosine, sine;
+  int64_t length = 0;  ///< the longest sequence that it was made for, where that matters
 };
 
 /// A decoder in LibTorch, driven by the architecture table. Weights are plain tensors: methods read
@@ -92,9 +106,7 @@ class Model {
   void load_layer(int index);
   /// From the checkpoint; the layer is ours.
   at::Tensor load(format::WeightId id) const;
-  void grow_rope(int64_t positions);
-  at::Tensor attention(int index, const at::Tensor& x_nth, const Tap& tap, KvCache* cache);
-  at::Tensor mlp(int index, const at::Tensor& x_nth, const Tap& tap);
+  const RopeTable& rope_table(int layer, int64_t positions);
   Model(const format::ModelConfig& config, const ModelOptions& options);
   format::ModelConfig config_;
   ModelOptions options_;
@@ -103,7 +115,7 @@ class Model {
   std::vector<int> source_layer_;  ///< layer of the checkpoint behind each of ours
   std::vector<bool> changed_;
   at::Tensor embedding_, final_norm_, head_;
-  at::Tensor cosine_, sine_;  ///< [positions, head_dim / 2] float32, grown on demand
+  RopeTable rope_, local_rope_;  ///< grown on demand
 };
 
 /// "float32", "bfloat16", "float16" to the type; Fault::user otherwise.

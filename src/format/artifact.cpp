@@ -334,7 +334,7 @@ class ArtifactReader {
 
   void check_complete() const {
     const Architecture& arch = a_.config_.architecture();
-    for (const WeightId id : weight_ids(arch, a_.config_.layers, a_.config_.tied_head)) {
+    for (const WeightId id : weight_ids(a_.config_)) {
       const std::string name = canonical_name(arch, id);
       CUPEL_CHECK(seen_.contains(name), data, name, " is missing");
     }

@@ -66,13 +66,13 @@ std::unique_ptr<Checkpoint> Checkpoint::open(const std::string& path) {
   };
   auto checkpoint = with_files(path, by_kind);
   checkpoint->path_ = path;
+  for (const WeightInfo& w : checkpoint->weights_) checkpoint->by_name_[w.name] = &w;
   return checkpoint;
 }
 
 const WeightInfo* Checkpoint::find(std::string_view name) const {
-  for (const WeightInfo& w : weights_)
-    if (w.name == name) return &w;
-  return nullptr;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 std::string Checkpoint::fingerprint() const {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "format/architecture.h"
@@ -50,6 +51,9 @@ class Checkpoint {
   const std::string& path() const { return path_; }
   /// Bytes of the files that hold weights.
   int64_t file_bytes() const { return file_bytes_; }
+  /// Tensors of parts that are not run (vision, prediction layers), under their names in the file;
+  /// whoever writes a folder copies them.
+  const std::vector<const TensorEntry*>& passed_through() const { return passed_through_; }
   /// What was left unused and why, for the user to see.
   const std::vector<std::string>& notes() const { return notes_; }
   /// Hash of what the weights are: config, names, shapes, types and the stored content of each
@@ -61,7 +65,11 @@ class Checkpoint {
   std::string path_, config_json_;
   std::vector<WeightInfo> weights_;
   std::vector<std::string> notes_;
+  std::vector<const TensorEntry*> passed_through_;
   int64_t file_bytes_ = 0;
+
+ private:
+  std::unordered_map<std::string_view, const WeightInfo*> by_name_;
 };
 
 /// The tokenizer of a folder (tokenizer.json + tokenizer_config.json + generation_config.json), a

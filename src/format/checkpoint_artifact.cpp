@@ -19,7 +19,7 @@ class ArtifactCheckpoint final : public Checkpoint {
     config_json_ = artifact_->config_json();
     file_bytes_ = artifact_->file_bytes();
     const Architecture& arch = config_.architecture();
-    for (const WeightId id : weight_ids(arch, config_.layers, config_.tied_head)) {
+    for (const WeightId id : weight_ids(config_)) {
       const ArtifactTensor* t = artifact_->find(id);
       const std::string name = canonical_name(arch, id);
       CUPEL_CHECK(t, data, "'", path, "' lacks the weight '", name, "'");

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "format/gguf_blocks.h"
+#include "format/gguf_iq_blocks.h"
 #include "format/gguf_k_blocks.h"
 
 namespace cupel::format {
@@ -116,15 +117,15 @@ constexpr Row kRows[] = {
     {q5_k, {"q5_k", 256, 176}, nullptr, 13, block<blocks::q5_k, 256, 176>},
     {q6_k, {"q6_k", 256, 210}, nullptr, 14, block<blocks::q6_k, 256, 210>},
     {q8_k, {"q8_k", 256, 292}, nullptr, 15, nullptr},
-    {iq2_xxs, {"iq2_xxs", 256, 66}, nullptr, 16, nullptr},
-    {iq2_xs, {"iq2_xs", 256, 74}, nullptr, 17, nullptr},
-    {iq3_xxs, {"iq3_xxs", 256, 98}, nullptr, 18, nullptr},
-    {iq1_s, {"iq1_s", 256, 50}, nullptr, 19, nullptr},
+    {iq2_xxs, {"iq2_xxs", 256, 66}, nullptr, 16, block<blocks::iq2_xxs, 256, 66>},
+    {iq2_xs, {"iq2_xs", 256, 74}, nullptr, 17, block<blocks::iq2_xs, 256, 74>},
+    {iq3_xxs, {"iq3_xxs", 256, 98}, nullptr, 18, block<blocks::iq3_xxs, 256, 98>},
+    {iq1_s, {"iq1_s", 256, 50}, nullptr, 19, block<blocks::iq1_s, 256, 50>},
     {iq4_nl, {"iq4_nl", 32, 18}, nullptr, 20, block<blocks::iq4_nl, 32, 18>},
-    {iq3_s, {"iq3_s", 256, 110}, nullptr, 21, nullptr},
-    {iq2_s, {"iq2_s", 256, 82}, nullptr, 22, nullptr},
+    {iq3_s, {"iq3_s", 256, 110}, nullptr, 21, block<blocks::iq3_s, 256, 110>},
+    {iq2_s, {"iq2_s", 256, 82}, nullptr, 22, block<blocks::iq2_s, 256, 82>},
     {iq4_xs, {"iq4_xs", 256, 136}, nullptr, 23, block<blocks::iq4_xs, 256, 136>},
-    {iq1_m, {"iq1_m", 256, 56}, nullptr, 29, nullptr},
+    {iq1_m, {"iq1_m", 256, 56}, nullptr, 29, block<blocks::iq1_m, 256, 56>},
     {tq1_0, {"tq1_0", 256, 54}, nullptr, 34, block<blocks::tq1_0, 256, 54>},
     {tq2_0, {"tq2_0", 256, 66}, nullptr, 35, block<blocks::tq2_0, 256, 66>},
     {mxfp4, {"mxfp4", 32, 17}, nullptr, 39, block<blocks::mxfp4, 32, 17>},
@@ -154,6 +155,12 @@ std::optional<ElementType> type_of_safetensors(std::string_view name) {
   for (const Row& r : kRows)
     if (r.safetensors && name == r.safetensors) return r.type;
   return std::nullopt;
+}
+
+std::string_view safetensors_name(ElementType type) {
+  for (const Row& r : kRows)
+    if (r.type == type && r.safetensors) return r.safetensors;
+  return "";
 }
 
 std::optional<ElementType> type_of_gguf(uint32_t id) {

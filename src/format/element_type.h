@@ -70,6 +70,8 @@ struct ElementTraits {
 const ElementTraits& traits(ElementType type);
 /// By the names that safetensors files use ("BF16", "F8_E4M3"), or by GGUF's type number.
 std::optional<ElementType> type_of_safetensors(std::string_view name);
+/// The reverse; "" for a type that safetensors files do not have.
+std::string_view safetensors_name(ElementType type);
 std::optional<ElementType> type_of_gguf(uint32_t id);
 
 /// Bytes of `count` elements; Fault::data unless whole blocks fill it, overflow checked.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,50 +10,24 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
-#include "format/container.h"
+#include "format/gguf_part.h"
 
 namespace cupel::format {
 
-/// Types of metadata values, by their number in the file.
-enum class GgufType : uint32_t {
-  u8,
-  i8,
-  u16,
-  i16,
-  u32,
-  i32,
-  f32,
-  boolean,
-  string,
-  array,
-  u64,
-  i64,
-  f64,
-};
-std::string_view gguf_type_name(GgufType type);
-
-/// A metadata value as it lies in the file, already checked: `bytes` holds `count` elements of
-/// `element`.
-struct GgufValue {
-  bool is_array = false;
-  GgufType element = GgufType::u8;
-  uint64_t count = 1;
-  std::span<const std::byte> bytes;  ///< strings keep their length words
-};
-
-/// A GGUF file (versions 2 and 3). Getters are typed: a key of another type is Fault::data that
-/// names the key.
+/// A GGUF model: one file, or all parts of a split one whichever of them is opened (the metadata
+/// are those of the first). Getters are typed: a key of another type is Fault::data that names the
+/// key.
 class GgufFile final : public Container {
  public:
   explicit GgufFile(const std::string& path);
 
   std::string metadata_json() const override;
   std::string kind() const override;
-  const std::map<std::string, GgufValue, std::less<>>& metadata() const { return metadata_; }
-  const std::string& path() const { return file_.path(); }
+  const GgufMetadata& metadata() const { return parts_.front()->metadata; }
+  /// What the constructor was given.
+  const std::string& path() const { return path_; }
 
-  bool has(std::string_view key) const { return metadata_.find(key) != metadata_.end(); }
+  bool has(std::string_view key) const { return metadata().find(key) != metadata().end(); }
   std::optional<std::string> text(std::string_view key) const;
   /// Any integer type; negative values of signed types are refused.
   std::optional<int64_t> integer(std::string_view key) const;
@@ -68,14 +41,9 @@ class GgufFile final : public Container {
 
  private:
   const GgufValue* value(std::string_view key, bool array) const;
-  void read_metadata(class GgufCursor& in, uint64_t count);
-  void read_tensors(class GgufCursor& in, uint64_t count);
-  void place_tensors(std::size_t infos_end, const std::vector<uint64_t>& offsets);
 
-  MappedFile file_;
-  uint32_t version_ = 0;
-  std::size_t alignment_ = 32;
-  std::map<std::string, GgufValue, std::less<>> metadata_;
+  std::string path_;
+  std::vector<std::unique_ptr<GgufPart>> parts_;
 };
 
 }  // namespace cupel::format

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "format/checkpoint_kinds.h"
+#include "format/sentencepiece.h"
 
 namespace cupel::format {
 namespace {
@@ -90,11 +93,51 @@ std::string named_token(const Json& config, const std::string& key) {
   return "";
 }
 
+int64_t number_of(const std::string& key) {
+  int64_t out = 0;
+  const char* end = key.data() + key.size();
+  CUPEL_CHECK(!key.empty() && std::from_chars(key.data(), end, out).ptr == end && out >= 0, data,
+              "tokenizer_config.json: added_tokens_decoder has the key '", key,
+              "', an id expected");
+  return out;
+}
+
+/// The tokenizer with the tokens of tokenizer_config.json's added_tokens_decoder and of
+/// added_tokens.json that it lacks, in the order of their ids.
+std::string with_later_tokens(std::string tokenizer, const fs::path& folder) {
+  std::map<int64_t, Json> later;
+  const Json old = object_of(folder / "added_tokens.json");
+  for (const auto& [content, id] : old.items())
+    later[id.get<int64_t>()] = {{"content", content}, {"special", false}};
+  const Json config = object_of(folder / "tokenizer_config.json");
+  const Json listed = config.value("added_tokens_decoder", Json::object());
+  for (const auto& [id, token] : listed.items())
+    later[number_of(id)] = token;
+  if (later.empty()) return tokenizer;
+  Json json = Json::parse(tokenizer);
+  std::set<std::string> known;
+  for (const Json& token : json["added_tokens"]) known.insert(token["content"].get<std::string>());
+  for (auto& [id, token] : later) {
+    if (!known.insert(token.at("content").get<std::string>()).second) continue;
+    const bool special = token.value("special", false);
+    json["added_tokens"].push_back({{"id", id},
+                                    {"content", token["content"]},
+                                    {"single_word", token.value("single_word", false)},
+                                    {"lstrip", token.value("lstrip", false)},
+                                    {"rstrip", token.value("rstrip", false)},
+                                    {"normalized", token.value("normalized", !special)},
+                                    {"special", special}});
+  }
+  return json.dump();
+}
+
 class HfTokenizer {
  public:
-  /// A tokenizer.json, and the folder whose other files belong to it ("" when there is none).
-  HfTokenizer(const fs::path& path, const fs::path& folder)
-      : path_(path), text_(read_text(path_.string())), json_(parse(text_, path_)) {
+  /// The text of a tokenizer.json, the file that it comes from, and the folder whose other files
+  /// belong to it ("" when there is none). `roles`: what the file itself says ("bos_token": text).
+  HfTokenizer(const fs::path& path, std::string text, const fs::path& folder,
+              const std::vector<std::pair<std::string, std::string>>& roles = {})
+      : path_(path), text_(std::move(text)), json_(parse(text_, path_)) {
     CUPEL_CHECK(json_.is_object(), data, "'", path_.string(), "' is not a JSON object");
     if (!folder.empty()) {
       config_ = object_of(folder / "tokenizer_config.json");
@@ -102,6 +145,8 @@ class HfTokenizer {
       model_ = object_of(folder / "config.json");
       read_template(folder);
     }
+    for (const auto& [role, token] : roles)
+      if (!config_.contains(role)) config_[role] = token;
     read_added();
     read_roles();
   }
@@ -241,6 +286,21 @@ class HfTokenizer {
   TokenRoles roles_;
 };
 
+/// A tokenizer.model is the truth only where there is no tokenizer.json. Tokens that were added to
+/// it later stand in the files beside it.
+std::string sentencepiece_json(const fs::path& file, const fs::path& folder) {
+  return in_frame(cat("reading the tokenizer '", file.string(), "'"), [&] {
+    try {
+      SentencePieceTokenizer t = read_sentencepiece(read_text(file.string()));
+      return HfTokenizer(file, with_later_tokens(std::move(t.json), folder), folder,
+                         t.special_tokens)
+          .merged();
+    } catch (const Json::exception& e) {
+      fail(Fault::data, "a value has the wrong type: ", e.what());
+    }
+  });
+}
+
 }  // namespace
 
 std::string TokenRoles::json() const {
@@ -294,7 +354,7 @@ std::string template_processing(const std::optional<NamedToken>& before,
 std::string tokenizer_file_json(const std::string& file, const std::string& folder) {
   return in_frame(cat("reading the tokenizer '", file, "'"), [&] {
     try {
-      return HfTokenizer(file, folder).merged();
+      return HfTokenizer(file, read_text(file), folder).merged();
     } catch (const Json::exception& e) {
       fail(Fault::data, "a value has the wrong type: ", e.what());
     }
@@ -302,8 +362,10 @@ std::string tokenizer_file_json(const std::string& file, const std::string& fold
 }
 
 std::string hf_tokenizer_json(const std::string& folder) {
-  const fs::path file = fs::path(folder) / "tokenizer.json";
-  return fs::exists(file) ? tokenizer_file_json(file.string(), folder) : "";
+  const fs::path json = fs::path(folder) / "tokenizer.json";
+  if (fs::exists(json)) return tokenizer_file_json(json.string(), folder);
+  const fs::path model = fs::path(folder) / "tokenizer.model";
+  return fs::exists(model) ? sentencepiece_json(model, folder) : "";
 }
 
 }  // namespace cupel::format

@@ -28,12 +28,32 @@ struct DenseMatrix {
   const void* values = nullptr;
 };
 
-/// Keys and values of one layer and one sequence: [positions, kv_heads, head_dim], f32 or f16.
+/// Keys [positions, kv_heads, head_dim] and values [positions, kv_heads, value_dim] of one layer
+/// and one sequence, f32 or f16.
 struct KvView {
   format::ElementType type = format::ElementType::f16;
   const void* keys = nullptr;
   const void* values = nullptr;
-  int64_t kv_heads = 0, head_dim = 0;
+  int64_t kv_heads = 0, head_dim = 0, value_dim = 0;
+};
+
+/// One query position: its heads, what they see, and how their scores become weights.
+struct AttentionQuery {
+  const float* q = nullptr;  ///< [heads, head_dim]
+  int64_t heads = 0;
+  int64_t begin = 0, end = 0;    ///< positions that it sees
+  float scale = 1;               ///< of q k
+  float cap = 0;                 ///< scores become cap tanh(score / cap); 0: they stay
+  const float* sinks = nullptr;  ///< [heads]: a score more in the softmax, without a value; or null
+};
+
+/// A rotary embedding at one position: pairs of the first `dims` dimensions of a head turn, the
+/// rest stays.
+struct Rotation {
+  const float* cosine = nullptr;  ///< [dims / 2]
+  const float* sine = nullptr;
+  int64_t dims = 0;
+  bool interleaved = false;  ///< pairs (2i, 2i + 1) instead of (i, i + dims / 2)
 };
 
 /// The CPU kernels of one instruction set. Every function is pure, thread-safe, and gives results
@@ -46,7 +66,8 @@ struct KvView {
 /// longer group is a segment of its own) summed on their own and added in order. For plain numbers:
 /// 16 lanes, lane j takes the terms j, j + 16, ... (products by fma), then lane j + 8 is added to
 /// lane j, and the eight as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). Sums of squares: 8 lanes of
-/// float64, lane j + 4 added to lane j, then (0 + 2) + (1 + 3). Exponentials: one polynomial.
+/// float64, lane j + 4 added to lane j, then (0 + 2) + (1 + 3). Exponentials and all that is made
+/// of them: one sequence of operations each (functions.inl).
 struct CpuKernels {
   Isa isa = Isa::scalar;
 
@@ -69,22 +90,33 @@ struct CpuKernels {
   /// a = silu(a) * b, n numbers.
   void (*silu_mul)(float* a, const float* b, int64_t n) = nullptr;
 
-  /// Half-split rotary embedding of `heads` heads in place: x [heads, head_dim]; cosine and sine
-  /// [head_dim / 2].
-  void (*rope)(float* x, int64_t heads, int64_t head_dim, const float* cosine,
-               const float* sine) = nullptr;
+  /// a = gelu(a) * b; the approximation by tanh, and the definition by the normal distribution.
+  void (*gelu_tanh_mul)(float* a, const float* b, int64_t n) = nullptr;
+  void (*gelu_mul)(float* a, const float* b, int64_t n) = nullptr;
+
+  /// a = (b' + 1) a' sigmoid(alpha a'), where a' = min(a, limit), b' = b clamped to +-limit.
+  void (*clamped_swiglu)(float* a, const float* b, int64_t n, float alpha, float limit) = nullptr;
+
+  /// x = cap tanh(x / cap), n numbers.
+  void (*cap)(float* x, int64_t n, float cap) = nullptr;
+
+  /// In place, n numbers.
+  void (*sigmoid)(float* x, int64_t n) = nullptr;
+  void (*softmax)(float* x, int64_t n) = nullptr;
+
+  /// Rotary embedding of `heads` heads in place; their first dimensions lie `stride` apart.
+  void (*rope)(float* x, int64_t heads, int64_t stride, const Rotation& rotation) = nullptr;
 
   /// Orthonormal Hadamard transform in blocks of `block`, after optional signs [n] and scale [n]
   /// (either may be null): the runtime side of format::InputTransform.
   void (*transform)(float* x, int64_t n, int block, const int8_t* signs,
                     const float* scale) = nullptr;
 
-  /// Attention of one query position over positions [0, count) for query heads [head_begin,
-  /// head_end) (head h reads KV head h / (heads / kv_heads)): q and out are [heads, head_dim]. Keys
-  /// in chunks of 256 positions with running maximum and sum, merged in order: the result depends
-  /// on q, K and V alone, not on batch, chunking or cache.
-  void (*attention)(const float* q, const KvView& kv, int64_t count, int64_t heads,
-                    float softmax_scale, float* out, int64_t head_begin,
+  /// Attention of one position, query heads [head_begin, head_end) (head h reads KV head
+  /// h / (heads / kv_heads)): out is [heads, value_dim]. Positions in chunks of 256 from
+  /// query.begin on with running maximum and sum, merged in order, the sink last: the result
+  /// depends on the query and what it sees alone, not on batch, chunking or cache.
+  void (*attention)(const AttentionQuery& query, const KvView& kv, float* out, int64_t head_begin,
                     int64_t head_end) = nullptr;
 
   /// n numbers to and from the cache's f16.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -18,16 +19,20 @@ int64_t round_up(int64_t n, int64_t to) {
 
 }  // namespace
 
+KvCache::Plane KvCache::plane_of(int64_t dim) const {
+  const int64_t row = kv_heads_ * dim * (type_ == KvType::f16 ? 2 : 4);
+  return {dim, row, round_up(context_ * row, page_bytes_)};
+}
+
 KvCache::KvCache(const format::ModelConfig& config, KvType type, int64_t context)
     : type_(type),
       context_(context),
-      layers_(config.layers),
-      kv_heads_(config.kv_heads),
-      head_dim_(config.head_dim) {
-  row_bytes_ = kv_heads_ * head_dim_ * (type == KvType::f16 ? 2 : 4);
-  page_bytes_ = ::sysconf(_SC_PAGESIZE);
-  plane_bytes_ = round_up(context * row_bytes_, page_bytes_);
-  const auto total = static_cast<std::size_t>(2 * layers_ * plane_bytes_);
+      kv_heads_(config.is_low_rank() ? config.heads : config.kv_heads),
+      page_bytes_(::sysconf(_SC_PAGESIZE)),
+      keys_(plane_of(config.head_dim)),
+      values_(plane_of(config.values_dim())) {
+  for (int layer = 0; layer < config.layers; ++layer) windows_.push_back(config.kind(layer).window);
+  const auto total = static_cast<std::size_t>(config.layers * layer_bytes());
   void* memory = ::mmap(nullptr, total, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   CUPEL_CHECK(memory != MAP_FAILED, user, "a context of ", context, " positions needs ",
@@ -39,33 +44,39 @@ KvCache::KvCache(const format::ModelConfig& config, KvType type, int64_t context
 }
 
 KvCache::~KvCache() {
-  ::munmap(base_, static_cast<std::size_t>(2 * layers_ * plane_bytes_));
+  ::munmap(base_, windows_.size() * static_cast<std::size_t>(layer_bytes()));
 }
 
 kernels::KvView KvCache::view(int64_t layer) const {
   const auto type = type_ == KvType::f16 ? format::ElementType::f16 : format::ElementType::f32;
-  return {type, plane(layer, 0), plane(layer, 1), kv_heads_, head_dim_};
+  return {type, keys(layer), values(layer), kv_heads_, keys_.dim, values_.dim};
+}
+
+void KvCache::store(const kernels::CpuKernels& cpu, const Plane& plane, const float* from,
+                    std::byte* to) const {
+  if (type_ == KvType::f16)
+    cpu.to_f16(from, reinterpret_cast<uint16_t*>(to), kv_heads_ * plane.dim);
+  else
+    std::memcpy(to, from, static_cast<std::size_t>(plane.row_bytes));
 }
 
 void KvCache::store(const kernels::CpuKernels& cpu, int64_t layer, int64_t position,
                     const float* key, const float* value) {
-  std::byte* to[2] = {plane(layer, 0) + position * row_bytes_,
-                      plane(layer, 1) + position * row_bytes_};
-  if (type_ == KvType::f16) {
-    cpu.to_f16(key, reinterpret_cast<uint16_t*>(to[0]), kv_heads_ * head_dim_);
-    cpu.to_f16(value, reinterpret_cast<uint16_t*>(to[1]), kv_heads_ * head_dim_);
-  } else {
-    std::memcpy(to[0], key, static_cast<std::size_t>(row_bytes_));
-    std::memcpy(to[1], value, static_cast<std::size_t>(row_bytes_));
-  }
+  store(cpu, keys_, key, keys(layer) + position * keys_.row_bytes);
+  store(cpu, values_, value, values(layer) + position * values_.row_bytes);
 }
 
 int64_t KvCache::bytes_read(int64_t positions) const {
-  return 2 * layers_ * positions * row_bytes_;
+  int64_t seen = 0;
+  for (const int64_t window : windows_)
+    seen += window > 0 ? std::min(window, positions) : positions;
+  return seen * (keys_.row_bytes + values_.row_bytes);
 }
 
 int64_t KvCache::bytes_held(int64_t positions) const {
-  return 2 * layers_ * round_up(positions * row_bytes_, page_bytes_);
+  return static_cast<int64_t>(windows_.size()) *
+         (round_up(positions * keys_.row_bytes, page_bytes_) +
+          round_up(positions * values_.row_bytes, page_bytes_));
 }
 
 }  // namespace cupel::runtime

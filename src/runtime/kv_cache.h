@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "format/architecture.h"
 #include "kernels/cpu.h"
@@ -12,8 +13,8 @@
 namespace cupel::runtime {
 
 /// Keys and values of one sequence. Each layer's keys, and its values, are one contiguous range of
-/// addresses [context, kv_heads, head_dim]; the operating system gives them memory page by page
-/// when positions are first written.
+/// addresses [context, kv_heads, head_dim or value_dim]; the operating system gives them memory
+/// page by page when positions are first written. Low-rank keys and values are stored expanded.
 class KvCache {
  public:
   /// Fault::user for a context whose addresses cannot be reserved; the message names its size.
@@ -23,7 +24,7 @@ class KvCache {
   KvCache& operator=(const KvCache&) = delete;
 
   kernels::KvView view(int64_t layer) const;
-  /// Keys and values [kv_heads, head_dim] of one position.
+  /// Keys [kv_heads, head_dim] and values [kv_heads, value_dim] of one position.
   void store(const kernels::CpuKernels& cpu, int64_t layer, int64_t position, const float* key,
              const float* value);
   int64_t context() const { return context_; }
@@ -33,13 +34,21 @@ class KvCache {
   int64_t bytes_held(int64_t positions) const;
 
  private:
-  std::byte* plane(int64_t layer, int64_t which) const {
-    return base_ + (2 * layer + which) * plane_bytes_;
-  }
+  struct Plane {
+    int64_t dim = 0;                   // of one head
+    int64_t row_bytes = 0, bytes = 0;  // of a position, of the context in whole pages
+  };
+  Plane plane_of(int64_t dim) const;
+  int64_t layer_bytes() const { return keys_.bytes + values_.bytes; }
+  std::byte* keys(int64_t layer) const { return base_ + layer * layer_bytes(); }
+  std::byte* values(int64_t layer) const { return keys(layer) + keys_.bytes; }
+  void store(const kernels::CpuKernels& cpu, const Plane& plane, const float* from,
+             std::byte* to) const;
 
   KvType type_;
-  int64_t context_, layers_, kv_heads_, head_dim_;
-  int64_t row_bytes_ = 0, plane_bytes_ = 0, page_bytes_ = 4096;
+  int64_t context_, kv_heads_, page_bytes_;
+  std::vector<int64_t> windows_;  // of each layer; 0: none
+  Plane keys_, values_;
   std::byte* base_ = nullptr;
 };
 

@@ -13,14 +13,14 @@ constexpr int64_t kPieceWork = 65536;
 // Normalising, transforming and quantizing one input, in multiplications of a linear layer.
 constexpr int64_t kRowWorkPerInput = 16;
 
-kernels::QuantizedInput row_of(const kernels::QuantizedInput& all, int64_t row) {
-  kernels::QuantizedInput one = all;
-  one.m = 1;
-  one.first += row * all.k_padded;
-  if (one.second) one.second += row * all.k_padded;
-  one.scales += row * all.blocks();
-  one.sums += row * all.blocks();
-  return one;
+kernels::QuantizedInput rows_of(const kernels::QuantizedInput& all, int64_t row, int64_t count) {
+  kernels::QuantizedInput some = all;
+  some.m = count;
+  some.first += row * all.k_padded;
+  if (some.second) some.second += row * all.k_padded;
+  some.scales += row * all.blocks();
+  some.sums += row * all.blocks();
+  return some;
 }
 
 }  // namespace
@@ -37,62 +37,84 @@ LinearStep::Quantized& LinearStep::quantized(int block) {
   return *forms_.back();
 }
 
-void LinearStep::prepare(std::span<const LinearOutput> outputs, int64_t m) {
+void LinearStep::prepare(std::span<const LinearGroup> groups, int64_t k, int64_t m) {
   for (auto& form : forms_) form->used = false;
-  for (const auto& output : outputs) {
-    if (!output.linear->form.quantized) continue;
-    Quantized& form = quantized(output.linear->form.block);
-    if (form.used) continue;
-    form.used = true;
-    auto& input = form.input;
-    input.m = m;
-    input.k = output.linear->cols;
-    input.k_padded = (input.k + 31) / 32 * 32;
-    input.two_pass = two_pass_;
-    input.first = form.first.reserve(m * input.k_padded);
-    input.second = two_pass_ ? form.second.reserve(m * input.k_padded) : nullptr;
-    input.scales = form.scales.reserve(m * input.blocks());
-    input.sums = form.sums.reserve(m * input.blocks());
-  }
+  for (const auto& group : groups)
+    for (const auto& output : group.outputs) {
+      if (!output.linear->form.quantized) continue;
+      Quantized& form = quantized(output.linear->form.block);
+      if (form.used) continue;
+      form.used = true;
+      auto& input = form.input;
+      input.m = m;
+      input.k = k;
+      input.k_padded = (input.k + 31) / 32 * 32;
+      input.two_pass = two_pass_;
+      input.first = form.first.reserve(m * input.k_padded);
+      input.second = two_pass_ ? form.second.reserve(m * input.k_padded) : nullptr;
+      input.scales = form.scales.reserve(m * input.blocks());
+      input.sums = form.sums.reserve(m * input.blocks());
+    }
 }
 
 void LinearStep::run(float* x, int64_t m, const format::InputTransform& transform,
-                     std::span<const LinearOutput> outputs,
-                     const std::function<void(int64_t)>& produce) {
+                     std::span<const LinearOutput> outputs, const Produce& produce) {
   if (m == 0) return;
-  const int64_t k = outputs[0].linear->cols;
-  prepare(outputs, m);
-  const int8_t* signs = transform.signs.empty() ? nullptr : transform.signs.data();
-  const float* scale = transform.scale.empty() ? nullptr : transform.scale.data();
-  pool_.for_range(m, grain_of(k * kRowWorkPerInput), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      produce(r);
-      if (!transform.identity()) cpu_.transform(x + r * k, k, transform.hadamard, signs, scale);
-      for (const auto& form : forms_)
-        if (form->used) cpu_.quantize(x + r * k, k, row_of(form->input, r));
-    }
-  });
-  multiply(x, m, outputs);
+  const LinearGroup group{m, &transform, outputs};
+  run(x, {&group, 1}, produce);
 }
 
-void LinearStep::multiply(const float* x, int64_t m, std::span<const LinearOutput> outputs) {
+void LinearStep::run(float* x, std::span<const LinearGroup> groups, const Produce& produce) {
+  int64_t m = 0;
+  for (const auto& group : groups) m += group.rows;
+  const int64_t k = groups[0].outputs[0].linear->cols;
+  prepare(groups, k, m);
+  make_rows(x, k, groups, m, produce);
+  multiply(x, k, groups);
+}
+
+void LinearStep::make_rows(float* x, int64_t k, std::span<const LinearGroup> groups, int64_t m,
+                           const Produce& produce) {
+  pool_.for_range(m, grain_of(k * kRowWorkPerInput), [&](int64_t begin, int64_t end) {
+    const LinearGroup* group = groups.data();
+    int64_t group_end = group->rows;
+    for (int64_t r = begin; r < end; ++r) {
+      while (r >= group_end) group_end += (++group)->rows;
+      produce(r);
+      const format::InputTransform& t = *group->transform;
+      if (!t.identity())
+        cpu_.transform(x + r * k, k, t.hadamard, t.signs.empty() ? nullptr : t.signs.data(),
+                       t.scale.empty() ? nullptr : t.scale.data());
+      for (const auto& form : forms_)
+        if (form->used) cpu_.quantize(x + r * k, k, rows_of(form->input, r, 1));
+    }
+  });
+}
+
+void LinearStep::multiply(const float* x, int64_t k, std::span<const LinearGroup> groups) {
   int64_t units = 0, work = 0;
-  for (const auto& output : outputs) {
-    units += output.linear->units;
-    work += output.linear->rows * output.linear->cols * m;
-  }
+  for (const auto& group : groups)
+    for (const auto& output : group.outputs) {
+      units += output.linear->units;
+      work += output.linear->rows * k * group.rows;
+    }
   pool_.for_range(units, grain_of(work / std::max<int64_t>(1, units)),
                   [&](int64_t begin, int64_t end) {
-                    int64_t first = 0;
-                    for (const auto& [linear, y] : outputs) {
-                      const int64_t from = std::max<int64_t>(begin - first, 0),
-                                    to = std::min(end - first, linear->units);
-                      first += linear->units;
-                      if (from >= to) continue;
-                      const kernels::LinearInput input{
-                          x, m, linear->cols,
-                          linear->form.quantized ? &quantized(linear->form.block).input : nullptr};
-                      linear->run(input, y, linear->rows, from, to);
+                    int64_t first = 0, row = 0;
+                    for (const auto& group : groups) {
+                      for (const auto& [linear, y] : group.outputs) {
+                        const int64_t from = std::max<int64_t>(begin - first, 0),
+                                      to = std::min(end - first, linear->units);
+                        first += linear->units;
+                        if (from >= to) continue;
+                        kernels::QuantizedInput rows;
+                        if (linear->form.quantized)
+                          rows = rows_of(quantized(linear->form.block).input, row, group.rows);
+                        const kernels::LinearInput input{x + row * k, group.rows, k,
+                                                         linear->form.quantized ? &rows : nullptr};
+                        linear->run(input, y, linear->rows, from, to);
+                      }
+                      row += group.rows;
                     }
                   });
 }

@@ -22,6 +22,17 @@ struct LinearOutput {
   float* y;
 };
 
+/// Writes row `row` of a linear layer's input.
+using Produce = std::function<void(int64_t row)>;
+
+/// Consecutive rows of an input and the layers that read them; y of an output is that of the
+/// group's first row.
+struct LinearGroup {
+  int64_t rows = 0;
+  const format::InputTransform* transform = nullptr;
+  std::span<const LinearOutput> outputs;
+};
+
 /// Runs linear layers that share their input: the input is transformed once, and quantized once for
 /// each form that the layers ask for, however many they are. Owns the quantized rows.
 class LinearStep {
@@ -32,7 +43,10 @@ class LinearStep {
   /// `produce(row)` first writes row `row` of x [m, k], where k is the layers' width; rows are
   /// produced in parallel. x holds the transformed rows afterwards.
   void run(float* x, int64_t m, const format::InputTransform& transform,
-           std::span<const LinearOutput> outputs, const std::function<void(int64_t row)>& produce);
+           std::span<const LinearOutput> outputs, const Produce& produce);
+  /// The same for groups of rows with layers of their own, all of width k, at once: x holds the
+  /// groups' rows one after another. No group is empty.
+  void run(float* x, std::span<const LinearGroup> groups, const Produce& produce);
 
  private:
   struct Quantized {
@@ -43,8 +57,10 @@ class LinearStep {
     Buffer<int32_t> sums;
   };
   Quantized& quantized(int block);
-  void prepare(std::span<const LinearOutput> outputs, int64_t m);
-  void multiply(const float* x, int64_t m, std::span<const LinearOutput> outputs);
+  void prepare(std::span<const LinearGroup> groups, int64_t k, int64_t m);
+  void make_rows(float* x, int64_t k, std::span<const LinearGroup> groups, int64_t m,
+                 const Produce& produce);
+  void multiply(const float* x, int64_t k, std::span<const LinearGroup> groups);
 
   const kernels::CpuKernels& cpu_;
   ThreadPool& pool_;

@@ -35,11 +35,37 @@ class Model {
   /// format::Checkpoint::open.
   static std::shared_ptr<const Model> open(const std::string& path, const LoadOptions& options);
 
+  // Vectors that a model lacks are empty, matrices have no rows. Transforms are those of the input
+  // that the named matrices share.
+
+  struct Attention {
+    kernels::Linear query, key, value, output;
+    const format::InputTransform *in = nullptr, *output_in = nullptr;
+    std::vector<float> query_bias, key_bias, value_bias, output_bias;
+    std::vector<float> query_norm, key_norm, sinks;
+    /// Low-rank attention: kv_a instead of key and value (then kv_b), query_a instead of query
+    /// where queries are low-rank too (then query_b).
+    kernels::Linear query_a, query_b, kv_a, kv_b;
+    std::vector<float> query_a_norm, kv_a_norm;
+    const format::InputTransform *query_b_in = nullptr, *kv_b_in = nullptr;
+  };
+  /// The MLP of a dense layer, or one expert.
+  struct Mlp {
+    kernels::Linear gate, up, down;
+    std::vector<float> gate_bias, up_bias, down_bias;
+    const format::InputTransform *in = nullptr, *down_in = nullptr;
+  };
+  struct Experts {
+    kernels::Linear router, shared_router;
+    std::vector<float> router_bias, router_correction;
+    std::vector<Mlp> routed;
+    Mlp shared;
+  };
   struct Layer {
-    std::vector<float> attention_norm, mlp_norm;
-    kernels::Linear query, key, value, output, gate, up, down;
-    const format::InputTransform *attention_in, *output_in, *mlp_in,
-        *down_in;  ///< of q/k/v, o, gate/up, down
+    std::vector<float> attention_norm, post_attention_norm, mlp_norm, post_mlp_norm;
+    Attention attention;
+    Mlp mlp;          ///< of a dense layer
+    Experts experts;  ///< of a sparse one
   };
 
   const format::ModelConfig& config() const { return config_; }
@@ -55,7 +81,8 @@ class Model {
   const format::InputTransform& head_in() const { return *head_in_; }
   /// Row `token` of the embedding as float32; `token` must lie in the vocabulary.
   void embed(text::Token token, float* out) const;
-  /// Bytes of the file, and those that one generated token reads (the cache excepted).
+  /// Bytes of the file, and those that one generated token reads: of the experts only those that
+  /// it visits, and not the cache.
   int64_t file_bytes() const { return file_bytes_; }
   int64_t streamed_bytes() const { return streamed_bytes_; }
   const std::string& path() const { return path_; }

@@ -98,47 +98,58 @@ const std::vector<ArtifactTensor>& ModelLoader::tensors() const {
   return model_->artifact_ ? model_->artifact_->tensors() : model_->converted_;
 }
 
-const ArtifactTensor* ModelLoader::find(format::WeightId id) const {
-  const auto& all = tensors();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const ArtifactTensor& t) { return t.id == id; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-const ArtifactTensor& ModelLoader::weight(Role role, int l) {
-  const ArtifactTensor* tensor = find({role, l});
+const ArtifactTensor& ModelLoader::weight(format::WeightId id) const {
+  const auto found = by_id_.find(id);
   const auto& config = model_->config_;
-  CUPEL_CHECK(tensor, data, "the model has no ",
-              format::canonical_name(config.architecture(), {role, l}));
-  const auto shape = config.shape_of(role);
+  CUPEL_CHECK(found != by_id_.end(), data, "the model has no ",
+              format::canonical_name(config.architecture(), id));
+  const ArtifactTensor& tensor = *found->second;
+  const auto shape = config.shape_of(id.role);
   const int64_t rows = shape.size() == 1 ? 1 : shape[0], cols = shape.back();
-  CUPEL_CHECK(tensor->rows == rows && tensor->cols == cols, data, tensor->name, ": shape ",
-              list_text(shape), " expected from the configuration, ", tensor->rows, " x ",
-              tensor->cols, " found");
-  return *tensor;
+  CUPEL_CHECK(tensor.rows == rows && tensor.cols == cols, data, tensor.name, ": shape ",
+              list_text(shape), " expected from the configuration, ", tensor.rows, " x ",
+              tensor.cols, " found");
+  return tensor;
 }
 
-std::vector<float> ModelLoader::vector(Role role, int l) {
-  const ArtifactTensor& tensor = weight(role, l);
+void ModelLoader::count_bytes(const ArtifactTensor& tensor) {
+  (tensor.id.expert < 0 ? model_->streamed_bytes_ : expert_bytes_) += tensor.bytes;
+}
+
+std::vector<float> ModelLoader::vector(format::WeightId id) {
+  const ArtifactTensor& tensor = weight(id);
   std::vector<float> values(static_cast<std::size_t>(tensor.cols));
   tensor.layout->unpack(tensor.planes, 1, tensor.cols, 0, 1, values);
-  model_->streamed_bytes_ += tensor.bytes;
+  count_bytes(tensor);
   return values;
 }
 
-kernels::Linear ModelLoader::matrix(const ArtifactTensor& tensor) {
+std::vector<float> ModelLoader::vector_if(bool present, format::WeightId id) {
+  return present ? vector(id) : std::vector<float>();
+}
+
+std::vector<float> ModelLoader::norm_if(bool present, format::WeightId id) {
+  std::vector<float> values = vector_if(present, id);
+  if (model_->config_.norm_plus_one)
+    for (float& v : values) v += 1;
+  return values;
+}
+
+kernels::Linear ModelLoader::matrix(format::WeightId id) {
+  const ArtifactTensor& tensor = weight(id);
   const auto& options = model_->options_;
-  model_->streamed_bytes_ += tensor.bytes;
+  count_bytes(tensor);
   return in_frame("preparing " + tensor.name, [&] {
     return kernels::prepare_linear(tensor, options.device, options.isa,
                                    options.activations == Activations::int8);
   });
 }
 
-const format::InputTransform* ModelLoader::shared_input(int l, std::initializer_list<Role> roles) {
-  const ArtifactTensor& first = weight(*roles.begin(), l);
-  for (const Role role : roles) {
-    const ArtifactTensor& other = weight(role, l);
+const format::InputTransform* ModelLoader::shared_input(
+    std::initializer_list<format::WeightId> ids) const {
+  const ArtifactTensor& first = weight(*ids.begin());
+  for (const auto& id : ids) {
+    const ArtifactTensor& other = weight(id);
     CUPEL_CHECK(same_transform(first.input, other.input), data, other.name,
                 ": an input transform equal to that of ", first.name,
                 " expected, because both read the same input; another one found");
@@ -146,34 +157,19 @@ const format::InputTransform* ModelLoader::shared_input(int l, std::initializer_
   return &first.input;
 }
 
-Model::Layer ModelLoader::layer(int l) {
-  Model::Layer layer;
-  layer.attention_norm = vector(Role::attention_norm, l);
-  layer.mlp_norm = vector(Role::mlp_norm, l);
-  layer.attention_in = shared_input(l, {Role::query, Role::key, Role::value});
-  layer.output_in = shared_input(l, {Role::output});
-  layer.mlp_in = shared_input(l, {Role::gate, Role::up});
-  layer.down_in = shared_input(l, {Role::down});
-  layer.query = matrix(weight(Role::query, l));
-  layer.key = matrix(weight(Role::key, l));
-  layer.value = matrix(weight(Role::value, l));
-  layer.output = matrix(weight(Role::output, l));
-  layer.gate = matrix(weight(Role::gate, l));
-  layer.up = matrix(weight(Role::up, l));
-  layer.down = matrix(weight(Role::down, l));
-  return layer;
-}
-
 void ModelLoader::prepare() {
   const auto& config = model_->config_;
+  for (const ArtifactTensor& tensor : tensors()) by_id_[tensor.id] = &tensor;
   model_->layers_.reserve(static_cast<std::size_t>(config.layers));
   for (int l = 0; l < config.layers; ++l) model_->layers_.push_back(layer(l));
-  model_->final_norm_ = vector(Role::final_norm);
-  model_->embedding_ = &weight(Role::embedding);
-  const ArtifactTensor& head = config.tied_head ? *model_->embedding_ : weight(Role::head);
+  model_->final_norm_ = norm_if(true, {Role::final_norm});
+  model_->embedding_ = &weight({Role::embedding});
+  const format::WeightId head{config.tied_head ? Role::embedding : Role::head};
   model_->head_ = matrix(head);
-  model_->head_in_ = &head.input;
+  model_->head_in_ = &weight(head).input;
   model_->streamed_bytes_ += model_->embedding_->bytes / std::max<int64_t>(1, config.vocab);
+  if (expert_bytes_ > 0)
+    model_->streamed_bytes_ += expert_bytes_ / config.experts.count * config.experts.active;
 }
 
 }  // namespace cupel::runtime

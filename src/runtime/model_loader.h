@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,16 +25,27 @@ class ModelLoader {
   void convert_weight(const format::Checkpoint& checkpoint, std::size_t index);
   void prepare();
   Model::Layer layer(int l);
+  Model::Attention attention(int l);
+  void low_rank(int l, Model::Attention& attention);
+  Model::Mlp dense_mlp(int l);
+  Model::Mlp expert(int l, int e);
+  Model::Mlp shared_expert(int l);
+  Model::Experts experts(int l);
 
   const std::vector<format::ArtifactTensor>& tensors() const;
-  const format::ArtifactTensor* find(format::WeightId id) const;
   /// The weight, with the shape that the configuration demands.
-  const format::ArtifactTensor& weight(format::Role role, int l = -1);
-  std::vector<float> vector(format::Role role, int l = -1);
-  kernels::Linear matrix(const format::ArtifactTensor& tensor);
+  const format::ArtifactTensor& weight(format::WeightId id) const;
+  std::vector<float> vector(format::WeightId id);
+  std::vector<float> vector_if(bool present, format::WeightId id);
+  /// What a norm multiplies by.
+  std::vector<float> norm_if(bool present, format::WeightId id);
+  kernels::Linear matrix(format::WeightId id);
+  void count_bytes(const format::ArtifactTensor& tensor);
   /// The transform that the weights share; Fault::data unless it is one.
-  const format::InputTransform* shared_input(int l, std::initializer_list<format::Role> roles);
+  const format::InputTransform* shared_input(std::initializer_list<format::WeightId> ids) const;
 
+  std::map<format::WeightId, const format::ArtifactTensor*> by_id_;
+  int64_t expert_bytes_ = 0;
   std::shared_ptr<Model> model_;
 };
 

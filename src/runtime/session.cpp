@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -13,7 +14,7 @@
 namespace cupel::runtime {
 namespace {
 
-constexpr int64_t kDefaultContext = 4096;
+constexpr int64_t kDefaultContext = 4096, kMostPositions = 1 << 24;
 // Rows of logits that score() holds at a time; enough of them that the head's weights are unpacked
 // for many rows.
 constexpr int64_t kLogitBytes = 8 << 20, kLeastLogitRows = 8;
@@ -26,11 +27,16 @@ int threads_of(const SessionOptions& options) {
   return options.threads == 0 ? usable : options.threads;
 }
 
+/// Positions that the model can have; dynamic rope exists to go beyond its configuration's.
+int64_t most_positions(const format::ModelConfig& config) {
+  return config.rope.type == "dynamic" ? kMostPositions : config.max_positions;
+}
+
 int64_t context_of(const SessionOptions& options, const format::ModelConfig& config) {
-  if (options.context == 0) return std::min(config.max_positions, kDefaultContext);
-  CUPEL_CHECK(options.context >= 1 && options.context <= config.max_positions, user,
-              "context: a number in [1, ", config.max_positions,
-              "] is needed (the model's limit), not ", options.context);
+  const int64_t most = most_positions(config);
+  if (options.context == 0) return std::min(most, kDefaultContext);
+  CUPEL_CHECK(options.context >= 1 && options.context <= most, user, "context: a number in [1, ",
+              most, "] is needed (the model's limit), not ", options.context);
   return options.context;
 }
 
@@ -55,19 +61,45 @@ struct Session::Impl {
                   vocab, "; the tokenizer does not belong to this model");
   }
 
-  /// Appends `ids` step by step; `after(begin, rows)` runs while rows begin .. begin + rows of
-  /// `ids` are at hand.
+  /// Runs `ids` from position `first` on step by step; `after(begin, rows)` runs while rows
+  /// begin .. begin + rows of `ids` are at hand.
+  template <class After>
+  void run(std::span<const text::Token> ids, int64_t first, int64_t length, After&& after) {
+    const auto n = static_cast<int64_t>(ids.size());
+    for (int64_t begin = 0; begin < n; begin += chunk) {
+      const int64_t rows = std::min(chunk, n - begin);
+      forward.layers(
+          {.ids = ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
+           .first = first + begin,
+           .length = length});
+      after(begin, rows);
+    }
+  }
+
   template <class After>
   void append(std::span<const text::Token> ids, After&& after) {
     check_tokens(ids);
-    const auto n = static_cast<int64_t>(ids.size()), first = static_cast<int64_t>(tokens.size());
-    for (int64_t begin = 0; begin < n; begin += chunk) {
-      const int64_t rows = std::min(chunk, n - begin);
-      forward.layers(ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
-                     first + begin);
-      after(begin, rows);
-    }
+    const auto first = static_cast<int64_t>(tokens.size()),
+               length = first + static_cast<int64_t>(ids.size());
+    renew_keys(length);
+    run(ids, first, length, after);
     tokens.insert(tokens.end(), ids.begin(), ids.end());
+    turned_for = length;
+  }
+
+  /// Computes the cache again where a sequence of `length` needs its keys turned otherwise.
+  void renew_keys(int64_t length) {
+    if (turned_for && keys_stay(model->config().rope, *turned_for, length)) return;
+    turned_for.reset();
+    run(tokens, 0, length, [](int64_t, int64_t) {});
+  }
+
+  /// A sequence whose angles grew must not show afterwards that it once was longer.
+  void cut(std::size_t position) {
+    if (position < tokens.size() && turned_for && angles_grow(model->config().rope, *turned_for))
+      turned_for.reset();
+    tokens.resize(position);
+    if (position == 0) turned_for = 0;
   }
 
   std::shared_ptr<const Model> model;
@@ -77,6 +109,8 @@ struct Session::Impl {
   int64_t chunk;
   KvType kv;
   std::vector<text::Token> tokens;  // whose keys and values the cache holds
+  // Length of the sequence when keys were last turned; none: they have to be computed again.
+  std::optional<int64_t> turned_for = 0;
   Buffer<float> logits;
 };
 
@@ -123,14 +157,16 @@ int64_t Session::position() const {
 void Session::rewind(int64_t position) {
   CUPEL_CHECK(position >= 0 && position <= this->position(), user, "rewind to position ", position,
               ": only ", this->position(), " positions are in use");
-  impl_->tokens.resize(static_cast<std::size_t>(position));
+  impl_->cut(static_cast<std::size_t>(position));
 }
 
 int64_t Session::keep_prefix(std::span<const text::Token> ids, int64_t limit) {
   const auto most =
       static_cast<std::size_t>(std::min({limit, static_cast<int64_t>(ids.size()), position()}));
   std::size_t same = 0;
-  while (same < most && impl_->tokens[same] == ids[same]) ++same;
+  // What a cache holds after other lengths is not what these tokens alone would give.
+  const bool keep = !angles_grow(model().config().rope, static_cast<int64_t>(ids.size()));
+  while (keep && same < most && impl_->tokens[same] == ids[same]) ++same;
   rewind(static_cast<int64_t>(same));
   return static_cast<int64_t>(same);
 }

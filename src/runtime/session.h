@@ -19,8 +19,9 @@ enum class KvType { f16, f32 };
 
 struct SessionOptions {
   int threads = 0;  ///< 0: usable_processors()
-  int64_t context =
-      0;  ///< positions of the KV cache; 0: the model's, at most 4096; never more than the model's
+  /// Positions of the KV cache; 0: the model's, at most 4096. Never more than the model's, except
+  /// with dynamic rope, which is made to go beyond.
+  int64_t context = 0;
   KvType kv = KvType::f16;
   int64_t prompt_chunk =
       256;  ///< positions per forward step of a prompt; never changes a bit of the result
@@ -34,8 +35,9 @@ class Session final : public text::Generator, public text::Scorer {
   ~Session() override;
 
   /// Appends tokens and returns the logits of the last `keep` of them, [keep, vocab], valid until
-  /// the next call. Fault::user when the context is full, Fault::data for a token outside the
-  /// vocabulary.
+  /// the next call. Rope that depends on the length goes by that after all of them; where it asks
+  /// for it (longrope), the cache is computed again. Fault::user when the context is full,
+  /// Fault::data for a token outside the vocabulary.
   std::span<const float> forward(std::span<const text::Token> ids, int64_t keep);
   int64_t position() const;
   /// Forgets everything after `position`; O(1). Fault::user for a position that was not reached.

@@ -38,15 +38,14 @@ void BucketQueue::push(const Candidate& c) {
   Bucket& bucket = buckets_[c.rank];
   if (bucket.empty()) {
     bucket = {};
-    bucket.result = c.result;
     ranks_.push_back(c.rank);
     std::push_heap(ranks_.begin(), ranks_.end(), std::greater<>());
   }
   if (!bucket.open) {
-    bucket.sorted.push_back(c.position);
+    bucket.sorted.emplace_back(c.position, c.result);
     return;
   }
-  bucket.late.push_back(c.position);
+  bucket.late.emplace_back(c.position, c.result);
   std::push_heap(bucket.late.begin(), bucket.late.end(), std::greater<>());
 }
 
@@ -60,7 +59,8 @@ bool BucketQueue::pop(Candidate& out) {
   const bool has_sorted = bucket.at < bucket.sorted.size();
   const bool take_late =
       !bucket.late.empty() && (!has_sorted || bucket.late.front() < bucket.sorted[bucket.at]);
-  out = {rank, take_late ? bucket.late.front() : bucket.sorted[bucket.at], bucket.result};
+  const auto [position, result] = take_late ? bucket.late.front() : bucket.sorted[bucket.at];
+  out = {rank, position, result};
   if (take_late) {
     std::pop_heap(bucket.late.begin(), bucket.late.end(), std::greater<>());
     bucket.late.pop_back();
@@ -84,7 +84,7 @@ template <class Queue>
 void BpeMerger::run_with(Queue& queue, std::span<Symbol> symbols) const {
   const auto at = [&](int32_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
   const auto merge_of = [&](int32_t left, int32_t right) {
-    return table_.find(static_cast<uint32_t>(at(left).id), static_cast<uint32_t>(at(right).id));
+    return find(at(left).id, at(right).id);
   };
   const auto consider = [&](int32_t left, int32_t right) {
     if (const Merge* m = merge_of(left, right)) queue.push({m->rank, left, m->result});

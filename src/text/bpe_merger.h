@@ -52,12 +52,12 @@ class BucketQueue {
   bool pop(Candidate& out);
 
  private:
+  using Entry = std::pair<int32_t, Token>;  // position, result
   struct Bucket {
-    Token result = -1;
-    bool open = false;            // being emptied
-    std::size_t at = 0;           // of `sorted`, the next one
-    std::vector<int32_t> sorted;  // sorted once open
-    std::vector<int32_t> late;    // a heap
+    bool open = false;          // being emptied
+    std::size_t at = 0;         // of `sorted`, the next one
+    std::vector<Entry> sorted;  // sorted once open
+    std::vector<Entry> late;    // a heap
     bool empty() const { return at == sorted.size() && late.empty(); }
   };
   std::unordered_map<uint32_t, Bucket> buckets_;
@@ -74,6 +74,10 @@ class BpeMerger {
   /// with the other.
   bool joins(char32_t left_last, char32_t right_first) const {
     return seams_.find(left_last, right_first) != nullptr;
+  }
+  /// Null if the two do not merge.
+  const Merge* find(Token left, Token right) const {
+    return table_.find(static_cast<uint32_t>(left), static_cast<uint32_t>(right));
   }
   /// Merges neighbours until nothing merges: smallest rank first, leftmost on ties.
   void run(std::span<Symbol> symbols) const;

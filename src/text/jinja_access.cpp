@@ -7,6 +7,7 @@
 #include <array>
 
 #include "text/jinja_value.h"
+#include "text/utf8.h"
 
 namespace cupel::text::jinja {
 namespace {
@@ -56,6 +57,12 @@ int64_t place(const Value& key, int64_t n) {
   return at >= 0 && at < n ? at : -1;
 }
 
+// Where the character that is `count` characters behind byte `from` starts.
+std::size_t skip_characters(std::string_view s, std::size_t from, int64_t count) {
+  for (; count > 0; --count) from += utf8_length(s[from]);
+  return from;
+}
+
 // What v[key] gives in Python; false where Python raises a LookupError or TypeError.
 bool python_item(const Value& v, const Value& key, Value& out) {
   if (v.is_dict()) {
@@ -71,10 +78,12 @@ bool python_item(const Value& v, const Value& key, Value& out) {
     return at >= 0;
   }
   if (!v.is_string()) return false;
-  const auto chars = characters(v.as_string());
-  const int64_t at = place(key, static_cast<int64_t>(chars.size()));
-  if (at >= 0) out = Value(chars[static_cast<std::size_t>(at)]);
-  return at >= 0;
+  const std::string& s = v.as_string();
+  const int64_t at = place(key, length(v));
+  if (at < 0) return false;
+  const std::size_t byte = skip_characters(s, 0, at);
+  out = Value(std::string_view(s).substr(byte, utf8_length(s[byte])));
+  return true;
 }
 
 struct Bounds {
@@ -105,6 +114,18 @@ void each_index(const Bounds& b, const Visit& visit) {
   }
 }
 
+Value text_slice(const std::string& s, const Bounds& b) {
+  if (b.step == 1) {
+    if (b.start >= b.stop) return Value("");
+    const std::size_t from = skip_characters(s, 0, b.start);
+    return Value(s.substr(from, skip_characters(s, from, b.stop - b.start) - from));
+  }
+  const auto chars = characters(s);
+  std::string out;
+  each_index(b, [&](std::size_t i) { out += chars[i]; });
+  return Value(std::move(out));
+}
+
 }  // namespace
 
 Value attribute(const Value& v, const std::string& name) {
@@ -128,13 +149,7 @@ Value item(const Value& v, const Value& key) {
 Value slice(const Value& v, const Value& start, const Value& stop, const Value& step) {
   if (v.is_undefined()) raise_undefined(v);
   spend_on(v);
-  if (v.is_string()) {
-    const auto chars = characters(v.as_string());
-    std::string out;
-    each_index(bounds(start, stop, step, static_cast<int64_t>(chars.size())),
-               [&](std::size_t i) { out += chars[i]; });
-    return Value(std::move(out));
-  }
+  if (v.is_string()) return text_slice(v.as_string(), bounds(start, stop, step, length(v)));
   if (!v.is_list() || v.as_list().flavor > Flavor::range)
     raise("TypeError", "'", type_name(v), "' object cannot be sliced");
   const List& l = v.as_list();

@@ -152,7 +152,13 @@ Value Comparison::value(Frame& f) const {
 
 Value Concat::value(Frame& f) const {
   std::string out;
-  for (const auto& e : parts) out += to_text(e->eval(f));
+  for (const auto& e : parts) {
+    const Value v = e->eval(f);
+    if (v.is_string())
+      out += v.as_string();
+    else
+      out += to_text(v);
+  }
   check_size(static_cast<double>(out.size()));
   spend(out.size() / 16);
   return Value(std::move(out));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 
@@ -22,11 +24,15 @@ Value range(Frame&, const Arguments& given) {
                 step = given.positional.size() == 3 ? at(2) : 1;
   if (step == 0) raise("ValueError", "range() arg 3 must not be zero");
   List out{{}, Flavor::range, 0, stop};
+  const double count = std::ceil((static_cast<double>(stop) - static_cast<double>(start)) /
+                                 static_cast<double>(step));
+  const auto most = static_cast<std::size_t>(std::clamp<double>(count, 0, kLongestRange));
+  spend(most / 4);
+  out.items.reserve(most);
   for (int64_t i = start; step > 0 ? i < stop : i > stop;) {
     if (static_cast<int64_t>(out.items.size()) == kLongestRange)
       raise("OverflowError", "Range too big. The sandbox blocks ranges larger than ", kLongestRange,
             ".");
-    if (i % 8 == 0) spend(1);
     out.items.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
   }

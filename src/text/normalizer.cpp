@@ -7,6 +7,7 @@
 
 #include "text/byte_level.h"
 #include "text/pattern.h"
+#include "text/sentencepiece.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
@@ -110,6 +111,7 @@ void byte_level(std::string& text) {
 std::unique_ptr<Normalizer> make_normalizer(const Part& part) {
   const std::string type = part.type();
   if (type == "Sequence") return std::make_unique<Sequence>(part);
+  if (type == "SentencePiece") return make_sentencepiece_normalizer(part);
   if (type == "Replace") return std::make_unique<Replace>(part);
   if (type == "NFC") return unicode_form(part, Form::nfc);
   if (type == "NFD") return unicode_form(part, Form::nfd);

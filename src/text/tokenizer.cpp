@@ -20,6 +20,7 @@
 #include "text/piece_cache.h"
 #include "text/post_processor.h"
 #include "text/pretokenizer.h"
+#include "text/sentencepiece.h"
 #include "text/tokenizer_json.h"
 #include "text/utf8.h"
 
@@ -71,6 +72,8 @@ std::unique_ptr<Model> make_model(const Part& part, const ModelTables& tables) {
                                : "Unigram";
   if (type == "BPE") return make_bpe(part, tables);
   if (type == "Unigram") return make_unigram(part, tables);
+  if (type == "SentencePieceBPE") return make_sentencepiece_bpe(part, tables);
+  if (type == "SentencePieceUnigram") return make_sentencepiece_unigram(part, tables);
   part.unknown_type();
 }
 

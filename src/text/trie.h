@@ -5,9 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "text/pair_table.h"
 #include "text/tokenizer.h"
 
 namespace cupel::text {
@@ -37,26 +37,26 @@ class Trie {
   bool empty() const { return ids_.empty(); }
 
  private:
-  static uint64_t key(int32_t node, unsigned char c) {
-    return static_cast<uint64_t>(node) << 8 | c;
-  }
   int32_t child(int32_t node, unsigned char c) const {
     if (node < 0) return roots_[c];
-    const auto at = edges_.find(key(node, c));
-    return at == edges_.end() ? -1 : at->second;
+    const int32_t* to = edges_.find(static_cast<uint64_t>(node), c);
+    return to ? *to : -1;
   }
   int32_t child_or_new(int32_t node, unsigned char c) {
     const int32_t there = child(node, c);
     if (there >= 0) return there;
     const auto fresh = static_cast<int32_t>(ids_.size());
     ids_.push_back(-1);
-    (node < 0 ? roots_[c] : edges_[key(node, c)]) = fresh;
+    if (node < 0)
+      roots_[c] = fresh;
+    else
+      edges_.set(static_cast<uint64_t>(node), c, fresh);
     return fresh;
   }
 
   std::array<int32_t, 256> roots_;
-  std::unordered_map<uint64_t, int32_t> edges_;
-  std::vector<Token> ids_;  // by node, -1 where no string ends
+  PairTable<int32_t> edges_;  // (node, byte) to node
+  std::vector<Token> ids_;    // by node, -1 where no string ends
 };
 
 }  // namespace cupel::text

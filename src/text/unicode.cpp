@@ -67,7 +67,17 @@ struct Decomposed {
   int combining_class;
 };
 
+// True for a character that normalization leaves alone, though the library's tables know it.
+bool is_inert(char32_t c) {
+  if (c < kNormalizedSinceUnicode9[0].first) return false;
+  const auto* end = std::end(kNormalizedSinceUnicode9);
+  const auto* at = std::lower_bound(std::begin(kNormalizedSinceUnicode9), end, c,
+                                    [](const CharacterRange& r, char32_t v) { return r.last < v; });
+  return at != end && at->first <= c;
+}
+
 void append_decomposed(std::vector<Decomposed>& out, char32_t c, utf8proc_option_t options) {
+  if (is_inert(c)) return void(out.push_back({c, 0}));
   std::array<utf8proc_int32_t, 32> parts;
   int boundary = 0;
   const auto n =
@@ -100,9 +110,26 @@ void order_marks(std::vector<Decomposed>& text) {
   }
 }
 
+// Composes what stands behind `start`.
+void compose(std::vector<utf8proc_int32_t>& text, std::size_t start) {
+  const auto n = utf8proc_normalize_utf32(
+      text.data() + start, static_cast<utf8proc_ssize_t>(text.size() - start),
+      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  if (n >= 0) text.resize(start + static_cast<std::size_t>(n));
+}
+
 }  // namespace
 
 Category category(char32_t c) {
+  static const auto ascii = [] {
+    std::array<Category, 0x80> out;
+    for (utf8proc_int32_t i = 0; i < 0x80; ++i) {
+      const char* s = utf8proc_category_string(i);
+      out[static_cast<std::size_t>(i)] = {s[0], s[1]};
+    }
+    return out;
+  }();
+  if (c < ascii.size()) return ascii[c];
   if (const CategoryRange* r = changed(c)) return {r->category[0], r->category[1]};
   const char* s = utf8proc_category_string(static_cast<utf8proc_int32_t>(c));
   return {s[0], s[1]};
@@ -180,13 +207,15 @@ std::string normalize(std::string_view text, Form form) {
   order_marks(marks);
   std::vector<utf8proc_int32_t> buffer;
   buffer.reserve(marks.size());
-  for (const Decomposed& d : marks) buffer.push_back(static_cast<utf8proc_int32_t>(d.c));
-  if (form == Form::nfc || form == Form::nfkc) {
-    const auto n = utf8proc_normalize_utf32(
-        buffer.data(), static_cast<utf8proc_ssize_t>(buffer.size()),
-        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-    if (n >= 0) buffer.resize(static_cast<std::size_t>(n));
+  const bool composes = form == Form::nfc || form == Form::nfkc;
+  std::size_t start = 0;  // of the stretch since the last inert character
+  for (const Decomposed& d : marks) {
+    const bool inert = is_inert(d.c);
+    if (inert && composes) compose(buffer, start);
+    buffer.push_back(static_cast<utf8proc_int32_t>(d.c));
+    if (inert) start = buffer.size();
   }
+  if (composes) compose(buffer, start);
   std::string out;
   out.reserve(text.size());
   for (const auto c : buffer) utf8_append(out, static_cast<char32_t>(c));

@@ -10,40 +10,44 @@
 
 #include "base/error.h"
 #include "text/model.h"
+#include "text/sentencepiece.h"
 #include "text/trie.h"
 #include "text/utf8.h"
 
 namespace cupel::text {
 namespace {
 
-constexpr double kUnknownPenalty = 10;
+constexpr int kUnknownPenalty = 10;
 
+/// A sum of scores is kept as a `Score`: single precision where the ids must be SentencePiece's.
+template <class Score>
 class Unigram : public Model {
  public:
   Unigram(const Part& part, const ModelTables& tables);
+  explicit Unigram(SentencePieces pieces);
   void tokenize(std::string_view piece, std::vector<Token>& out) const override;
   const Vocabulary& vocabulary() const override { return vocabulary_; }
 
  private:
   struct Node {
-    double score = 0;
-    std::size_t start = 0;
-    Token id = -1;
-    bool reached = false;
+    Score score = 0;
+    uint32_t start = 0;  // of the last token
+    Token id = -1;       // -1 until the place has been reached
   };
-  void reach(Node& node, std::size_t start, Token id, double score) const {
-    if (node.reached && !(score > node.score)) return;
-    node = {score, start, id, true};
+  void reach(Node& node, std::size_t start, Token id, Score score) const {
+    if (node.id >= 0 && !(score > node.score)) return;
+    node = {score, static_cast<uint32_t>(start), id};
   }
   std::vector<Node> best_paths(std::string_view piece) const;
-  void emit(std::string_view text, std::vector<Token>& out) const;
+  void emit(std::string_view text, Token id, std::vector<Token>& out) const;
 
   Vocabulary vocabulary_;
-  std::vector<double> scores_;
+  std::vector<Score> scores_;
   Trie trie_;
-  double unknown_score_ = 0;
+  Score unknown_score_ = 0;
   Token unknown_ = -1;
   bool byte_fallback_ = false;
+  bool finds_unknown_ = true;  // a run of unknown characters may spell a token after all
 };
 
 std::vector<std::pair<std::string, int64_t>> numbered(const ModelTables& tables) {
@@ -53,7 +57,9 @@ std::vector<std::pair<std::string, int64_t>> numbered(const ModelTables& tables)
   return out;
 }
 
-Unigram::Unigram(const Part& part, const ModelTables& tables) : vocabulary_(numbered(tables)) {
+template <class Score>
+Unigram<Score>::Unigram(const Part& part, const ModelTables& tables)
+    : vocabulary_(numbered(tables)) {
   part.known({"unk_id", "vocab", "byte_fallback"});
   byte_fallback_ = part.flag("byte_fallback", false);
   if (part.has("unk_id")) {
@@ -62,7 +68,7 @@ Unigram::Unigram(const Part& part, const ModelTables& tables) : vocabulary_(numb
       part.refuse(cat("unk_id ", id, " is not in the vocabulary"));
     unknown_ = static_cast<Token>(id);
   }
-  double worst = std::numeric_limits<double>::infinity();
+  Score worst = std::numeric_limits<Score>::infinity();
   for (const auto& [text, score] : tables.scores) {
     if (!text.empty()) trie_.add(text, vocabulary_.find(text));
     scores_.push_back(score);
@@ -71,10 +77,40 @@ Unigram::Unigram(const Part& part, const ModelTables& tables) : vocabulary_(numb
   unknown_score_ = worst - kUnknownPenalty;
 }
 
-std::vector<Unigram::Node> Unigram::best_paths(std::string_view piece) const {
+// SentencePiece: a user-defined piece scores better than any way to cut its text; unused and
+// reserved pieces are not found.
+template <class Score>
+Unigram<Score>::Unigram(SentencePieces pieces)
+    : vocabulary_(std::move(pieces.vocabulary)),
+      unknown_(pieces.unknown),
+      byte_fallback_(pieces.byte_fallback),
+      finds_unknown_(false) {
+  using Kind = SentencePieces::Kind;
+  // It starts from the smallest positive number, not the most negative one; the ids depend on it.
+  Score best = std::numeric_limits<Score>::min(), worst = std::numeric_limits<Score>::max();
+  for (Token id = 0; id < static_cast<Token>(pieces.kinds.size()); ++id) {
+    const Score score = pieces.scores[static_cast<std::size_t>(id)];
+    scores_.push_back(score);
+    if (pieces.kind(id) != Kind::normal) continue;
+    best = std::max(best, score);
+    worst = std::min(worst, score);
+  }
+  unknown_score_ = worst - kUnknownPenalty;
+  for (Token id = 0; id < static_cast<Token>(pieces.kinds.size()); ++id) {
+    const std::string_view text = vocabulary_.text(id);
+    const Kind kind = pieces.kind(id);
+    if (kind == Kind::user_defined)
+      scores_[static_cast<std::size_t>(id)] =
+          static_cast<Score>(static_cast<Score>(text.size()) * best - static_cast<Score>(0.1));
+    if (kind == Kind::normal || kind == Kind::user_defined) trie_.add(text, id);
+  }
+}
+
+template <class Score>
+auto Unigram<Score>::best_paths(std::string_view piece) const -> std::vector<Node> {
   std::vector<Node> ends(piece.size() + 1);
   for (std::size_t start = 0; start < piece.size(); start += utf8_length(piece[start])) {
-    const double so_far = ends[start].score;
+    const Score so_far = ends[start].score;
     const std::size_t character = utf8_length(piece[start]);
     bool covered = false;
     trie_.each_prefix(piece, start, [&](std::size_t end, Token id) {
@@ -90,10 +126,13 @@ std::vector<Unigram::Node> Unigram::best_paths(std::string_view piece) const {
   return ends;
 }
 
-void Unigram::emit(std::string_view text, std::vector<Token>& out) const {
-  const Token known = vocabulary_.find(text);
-  if (known >= 0) {
-    out.push_back(known);
+template <class Score>
+void Unigram<Score>::emit(std::string_view text, Token id, std::vector<Token>& out) const {
+  if (id == unknown_ && finds_unknown_) {
+    if (const Token found = vocabulary_.find(text); found >= 0) id = found;
+  }
+  if (id != unknown_) {
+    out.push_back(id);
     return;
   }
   std::vector<Token> bytes;
@@ -105,28 +144,35 @@ void Unigram::emit(std::string_view text, std::vector<Token>& out) const {
     out.push_back(unknown_);
 }
 
-void Unigram::tokenize(std::string_view piece, std::vector<Token>& out) const {
+template <class Score>
+void Unigram<Score>::tokenize(std::string_view piece, std::vector<Token>& out) const {
+  CUPEL_CHECK(piece.size() < UINT32_MAX, user, "tokenizer: a piece of ", piece.size(),
+              " bytes is too long");
   const std::vector<Node> ends = best_paths(piece);
   struct Stretch {
     std::size_t start, end;
-    bool unknown;
+    Token id;
   };
   std::vector<Stretch> backwards;
   for (std::size_t end = piece.size(); end > 0; end = ends[end].start) {
-    const bool unknown = ends[end].id == unknown_;
-    if (unknown && !backwards.empty() && backwards.back().unknown)
+    const Token id = ends[end].id;
+    if (id == unknown_ && !backwards.empty() && backwards.back().id == unknown_)
       backwards.back().start = ends[end].start;
     else
-      backwards.push_back({ends[end].start, end, unknown});
+      backwards.push_back({ends[end].start, end, id});
   }
   for (auto at = backwards.rbegin(); at != backwards.rend(); ++at)
-    emit(piece.substr(at->start, at->end - at->start), out);
+    emit(piece.substr(at->start, at->end - at->start), at->id, out);
 }
 
 }  // namespace
 
 std::unique_ptr<Model> make_unigram(const Part& part, const ModelTables& tables) {
-  return std::make_unique<Unigram>(part, tables);
+  return std::make_unique<Unigram<double>>(part, tables);
+}
+
+std::unique_ptr<Model> make_sentencepiece_unigram(const Part& part, const ModelTables& tables) {
+  return std::make_unique<Unigram<float>>(SentencePieces(part, tables));
 }
 
 }  // namespace cupel::text

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "core/code.h"
 #include "core/tensor_util.h"
@@ -107,6 +108,18 @@ class Conformance : public ::testing::TestWithParam<Case> {
   }
   static std::unique_ptr<core::Quantizer> make(const std::string& method) {
     return methods().at(method).make(params_of(method, GetParam().recipe));
+  }
+  /// Rounding to nearest with the case's own layout, transform and rule for scales.
+  static std::unique_ptr<core::Quantizer> make_plain() {
+    auto plain = params_of("rtn", GetParam().recipe);
+    const std::string text = params_json(*params_of(GetParam().method, GetParam().recipe));
+    const auto wanted = nlohmann::json::parse(text),
+               known = nlohmann::json::parse(params_json(*plain));
+    if (!wanted.contains("scale") || !known.contains("scale"))
+      return methods().at("rtn").make(plain);
+    std::string recipe = GetParam().recipe;
+    recipe.insert(recipe.rfind('}'), ", scale: " + wanted["scale"].get<std::string>());
+    return methods().at("rtn").make(params_of("rtn", recipe));
   }
   static std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,
                                             const std::string& method = GetParam().method) {
@@ -257,7 +270,7 @@ TEST_P(Conformance, WeightsOfDeadInputsAreNotLost) {
 
 TEST_P(Conformance, UnusableStatisticsMeanPlainRoundingThatIsNamed) {
   const MatrixGroup group = sample_group();
-  const auto plain = quantize(group, sample_stats(), "rtn");
+  const auto plain = make_plain()->quantize(group, sample_stats(), nullptr, Rng(5, group.id));
   const bool uses_statistics = make(GetParam().method)->needs().any();
   Stats poisoned = sample_stats(), silent = sample_stats();
   poisoned.second_moment_ii = poisoned.second_moment_ii.clone();

@@ -37,11 +37,10 @@ std::vector<float> rounded(std::span<const float> w, int64_t cols) {
 
 void round_matrices(core::Model& model) {
   for (int layer = 0; layer < model.layers(); ++layer)
-    for (const auto& group : format::input_groups(model.config().architecture()))
-      for (const format::Role role : group) {
-        const at::Tensor w = core::host_float(model.weight({role, layer}));
-        model.set_weight({role, layer},
-                         core::tensor_of(rounded(core::floats(w), w.size(1)), w.sizes()));
+    for (const auto& group : format::input_groups(model.config(), layer))
+      for (const format::WeightId& id : group) {
+        const at::Tensor w = core::host_float(model.weight(id));
+        model.set_weight(id, core::tensor_of(rounded(core::floats(w), w.size(1)), w.sizes()));
       }
 }
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/commands/toolkit.h"
 #include "export/artifact_writer.h"
+#include "export/hf_tensors.h"
 #include "export/safetensors_writer.h"
 #include "format/artifact.h"
 #include "format/checkpoint.h"
@@ -41,11 +42,17 @@ std::vector<float> read_weight(const format::Checkpoint& checkpoint, const forma
 }
 
 void to_folder(const format::Checkpoint& checkpoint, const ConvertCommand& command) {
-  std::vector<export_::OutputTensor> tensors;
-  for (const auto& w : checkpoint.weights())
-    tensors.push_back(
-        {w.name, w.shape, wanted_type(command.dtype, w),
-         [&checkpoint, name = w.name](std::span<float> out) { checkpoint.read(name, out); }});
+  const format::ModelConfig& config = checkpoint.config();
+  const auto name_of = [&](const format::WeightId& id) {
+    return format::canonical_name(config.architecture(), id);
+  };
+  std::vector<export_::OutputTensor> tensors = export_::hf_tensors(
+      config,
+      [&](const format::WeightId& id) {
+        return wanted_type(command.dtype, *checkpoint.find(name_of(id)));
+      },
+      [&](const format::WeightId& id, std::span<float> out) { checkpoint.read(name_of(id), out); });
+  for (auto& tensor : export_::passed_tensors(checkpoint)) tensors.push_back(std::move(tensor));
   export_::write_hf_folder(command.out, tensors, checkpoint.config_json(),
                            checkpoint.tokenizer_json());
 }
@@ -58,7 +65,7 @@ void to_artifact(const format::Checkpoint& checkpoint, const ConvertCommand& com
   for (const auto& w : checkpoint.weights()) {
     const bool matrix = format::is_matrix(w.id.role);
     const auto values = read_weight(checkpoint, w);
-    const int64_t rows = matrix ? w.shape.front() : 1;
+    const int64_t rows = w.shape.size() > 1 ? w.shape.front() : 1;
     content.weights.push_back(
         {w.name, format::dense_code(matrix ? wanted_type(command.dtype, w) : ElementType::f32, rows,
                                     static_cast<int64_t>(values.size()) / rows, values)});

@@ -72,9 +72,9 @@ struct Shape {
 
 std::vector<Shape> shapes_of(const format::ModelConfig& config) {
   std::vector<Shape> out;
-  for (const auto& id : weights_of(config)) {
+  for (const auto& id : format::weight_ids(config)) {
     const auto shape = config.shape_of(id.role);
-    out.push_back({canonical_name(config.architecture(), id), format::is_matrix(id.role),
+    out.push_back({canonical_name(config.architecture(), id), shape.size() > 1,
                    shape.size() > 1 ? shape.front() : 1, shape.back()});
   }
   return out;

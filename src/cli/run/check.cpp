@@ -31,15 +31,19 @@ struct Plan {
   double artifact_bytes = 0, peak_bytes = 0, seconds = 0;
 };
 
+/// Parameters of a layer that a token visits, on average.
 double layer_parameters(const format::ModelConfig& c) {
   double n = 0;
-  for (const auto& id : weights_of(c)) {
-    if (id.layer != 0) continue;
+  for (const auto& id : format::weight_ids(c)) {
+    if (id.layer < 0) continue;
     double elements = 1;
     for (const int64_t d : c.shape_of(id.role)) elements *= static_cast<double>(d);
-    n += elements;
+    const double visited = id.expert < 0 ? 1
+                                         : static_cast<double>(c.experts.active) /
+                                               static_cast<double>(c.experts.count);
+    n += elements * visited;
   }
-  return n;
+  return n / static_cast<double>(c.layers);
 }
 
 /// Two cores do about 100 GFLOP/s in float32; one forward pass costs 2 operations a weight and
@@ -107,7 +111,7 @@ class Planner {
   void account() {
     const int dense_bits = recipe_.model.dtype == "float32" ? 32 : 16;
     double parameters = 0;
-    for (const auto& id : weights_of(plan_.config)) {
+    for (const auto& id : format::weight_ids(plan_.config)) {
       const auto shape = plan_.config.shape_of(id.role);
       const int64_t cols = shape.back(), rows = shape.size() > 1 ? shape.front() : 1;
       const std::string name = canonical_name(plan_.config.architecture(), id);

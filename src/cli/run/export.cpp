@@ -12,6 +12,7 @@
 #include "cli/version.h"
 #include "core/tensor_util.h"
 #include "export/artifact_writer.h"
+#include "export/hf_tensors.h"
 #include "export/safetensors_writer.h"
 #include "format/layouts/dense.h"
 
@@ -56,7 +57,7 @@ void export_artifact(RunState& state, const ArtifactExport& params) {
     }
     const at::Tensor host = core::host_float(value);
     const bool matrix = format::is_matrix(format::id_of_canonical(arch, name)->role);
-    const int64_t rows = matrix ? host.size(0) : 1;
+    const int64_t rows = host.dim() > 1 ? host.size(0) : 1;
     content.weights.push_back(
         {name, format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
                                   host.numel() / rows, core::floats(host))});
@@ -68,16 +69,17 @@ void export_artifact(RunState& state, const ArtifactExport& params) {
 }
 
 void export_safetensors(RunState& state, const SafetensorsExport& params) {
-  std::vector<export_::OutputTensor> tensors;
-  for (const auto& [name, value] : state.model->named_weights()) {
-    const at::Tensor weight = value;
-    tensors.push_back({name, weight.sizes().vec(), dense_type(params.dtype, state),
-                       [weight](std::span<float> out) {
-                         const at::Tensor host = core::host_float(weight);
-                         const auto values = core::floats(host);
-                         std::copy(values.begin(), values.end(), out.begin());
-                       }});
-  }
+  std::vector<export_::OutputTensor> tensors = export_::hf_tensors(
+      state.model->config(),
+      [&](const format::WeightId&) { return dense_type(params.dtype, state); },
+      [&](const format::WeightId& id, std::span<float> out) {
+        const at::Tensor host = core::host_float(state.model->weight(id));
+        const auto values = core::floats(host);
+        std::copy(values.begin(), values.end(), out.begin());
+      });
+  if (state.source)
+    for (auto& tensor : export_::passed_tensors(*state.source))
+      tensors.push_back(std::move(tensor));
   const std::string folder = state.path(params.path);
   export_::write_hf_folder(folder, tensors, config_json(state), state.tokenizer_json);
   state.report.files.emplace_back("safetensors", folder);

@@ -29,7 +29,7 @@ struct Unit {
 
 /// The matrices of one input group.
 struct Stage {
-  Role first = Role::query;  ///< of the group
+  WeightId first;  ///< of the group
   std::vector<Unit> units;
   Needs needs;
 };
@@ -62,26 +62,26 @@ class Pass {
   void plan() {
     for (int layer = 0; layer < job_.model.layers(); ++layer) {
       BlockPlan block{layer, {}};
-      for (const auto& group : format::input_groups(arch_)) add_stage(block, group);
+      for (const auto& group : format::input_groups(job_.model.config(), layer))
+        add_stage(block, group);
       blocks_.push_back(std::move(block));
     }
     BlockPlan outside{-1, {}};
-    add_stage(outside, {Role::embedding});
-    if (!job_.model.config().tied_head) add_stage(outside, {Role::head});
+    add_stage(outside, {{Role::embedding}});
+    if (!job_.model.config().tied_head) add_stage(outside, {{Role::head}});
     blocks_.push_back(std::move(outside));
     CUPEL_CHECK(!needs_any_ || !job_.calibration.empty(), user,
                 "a quant step needs calibration text, but the recipe has no data.calibration");
   }
 
-  void add_stage(BlockPlan& block, const std::vector<Role>& roles) {
-    Stage stage{roles.front(), {}, {}};
-    for (Role role : roles) {
-      const WeightId id{role, block.layer};
+  void add_stage(BlockPlan& block, const std::vector<WeightId>& group) {
+    Stage stage{group.front(), {}, {}};
+    for (const WeightId& id : group) {
       const std::string name = canonical_name(arch_, id);
       if (job_.done.contains(name)) continue;
       const QuantStep* step = step_for(job_.steps, job_.model.config(), name);
       if (!step) continue;
-      stage.needs = stage.needs | needs_of(*step, role);
+      stage.needs = stage.needs | needs_of(*step, id.role);
       auto unit = std::ranges::find(stage.units, step, &Unit::step);
       if (unit == stage.units.end()) unit = stage.units.insert(unit, Unit{step, {}, {}});
       unit->weights.push_back(id);
@@ -159,7 +159,7 @@ class Pass {
   Stats statistics(int layer, const Stage& stage, const std::string& key) {
     if (auto stored = job_.store.load_stats(key)) return std::move(*stored);
     Stats stats;
-    const Tap tap = [&](Role first, const at::Tensor& x) {
+    const Tap tap = [&](const WeightId& first, const at::Tensor& x) {
       if (first != stage.first) return true;
       stats.add(stage.needs, x);
       return false;

@@ -11,15 +11,16 @@ constexpr int64_t kAttentionChunk = 256;   // positions
 constexpr int kSums = 8;                   // accumulators in flight
 constexpr int kSumLanes = kParts * kLanes;
 
-/// `heads` query heads of one KV head: q and out lie head_dim apart.
+/// `heads` query heads of one KV head: q lie head_dim apart, out value_dim.
 struct HeadGroup {
   const float* q;
   float* out;
   const void* keys;     ///< of position 0
   const void* values;
-  int64_t stride;       ///< elements from one position to the next
-  int64_t head_dim;
-  float scale;
+  int64_t key_stride, value_stride;   ///< elements from one position to the next
+  int64_t head_dim, value_dim;
+  float scale, cap;
+  const float* sinks;   ///< of these heads, or null
 };
 
 template <int heads>
@@ -40,7 +41,7 @@ void score(const HeadGroup& g, int64_t begin, int64_t n, Softmax<heads>& s) {
     const typename Element::Stored* key[kPositions];
     for (int i = 0; i < kPositions; ++i) {
       const int64_t at = p + i < n ? p + i : n - 1;
-      key[i] = static_cast<const typename Element::Stored*>(g.keys) + (begin + at) * g.stride;
+      key[i] = static_cast<const typename Element::Stored*>(g.keys) + (begin + at) * g.key_stride;
     }
     Vec sums[kScores][kParts];
     for (auto& sum : sums)
@@ -97,19 +98,19 @@ inline void weigh(float* weights, int64_t n, float* maximum, float* sum) {
 template <class Element, int heads, int vectors, bool partial>
 void merge_slice(const HeadGroup& g, int64_t begin, int64_t n, int64_t d, const Softmax<heads>& s, const float* keep,
                  const float* add) {
-  const int64_t rest = g.head_dim - d;
-  const auto* value = static_cast<const typename Element::Stored*>(g.values) + begin * g.stride + d;
+  const int64_t rest = g.value_dim - d;
+  const auto* value = static_cast<const typename Element::Stored*>(g.values) + begin * g.value_stride + d;
   Vec sums[heads][vectors];
   for (auto& of_head : sums)
     for (Vec& sum : of_head) sum = zeros();
-  for (int64_t p = 0; p < n; ++p, value += g.stride) {
+  for (int64_t p = 0; p < n; ++p, value += g.value_stride) {
     for (int v = 0; v < vectors; ++v) {
       const Vec in = partial ? Element::load_first(value, rest) : Element::load(value + v * kLanes);
       for (int h = 0; h < heads; ++h) sums[h][v] = fma(splat(s.weights[h][p]), in, sums[h][v]);
     }
   }
   for (int h = 0; h < heads; ++h) {
-    float* out = g.out + h * g.head_dim + d;
+    float* out = g.out + h * g.value_dim + d;
     for (int v = 0; v < vectors; ++v) {
       const Vec before = partial ? load_first(out, rest) : load(out + v * kLanes);
       const Vec after = fma(before, splat(keep[h]), sums[h][v] * splat(add[h]));
@@ -130,58 +131,77 @@ void merge(const HeadGroup& g, int64_t begin, int64_t n, Softmax<heads>& s) {
   }
   constexpr int kVectors = kSums / heads;
   int64_t d = 0;
-  for (; d + kVectors * kLanes <= g.head_dim; d += kVectors * kLanes)
+  for (; d + kVectors * kLanes <= g.value_dim; d += kVectors * kLanes)
     merge_slice<Element, heads, kVectors, false>(g, begin, n, d, s, keep, add);
-  for (; d + kLanes <= g.head_dim; d += kLanes)
+  for (; d + kLanes <= g.value_dim; d += kLanes)
     merge_slice<Element, heads, 1, false>(g, begin, n, d, s, keep, add);
-  if (d < g.head_dim) merge_slice<Element, heads, 1, true>(g, begin, n, d, s, keep, add);
+  if (d < g.value_dim) merge_slice<Element, heads, 1, true>(g, begin, n, d, s, keep, add);
+}
+
+/// Divides by the sums, which the sinks join here.
+template <int heads>
+void normalise(const HeadGroup& g, Softmax<heads>& s) {
+  for (int h = 0; h < heads; ++h) {
+    float* out = g.out + h * g.value_dim;
+    if (g.sinks != nullptr) {
+      const float higher = s.maximum[h] > g.sinks[h] ? s.maximum[h] : g.sinks[h];
+      const float keep = exponential(s.maximum[h] - higher);
+      s.sum[h] = s.sum[h] * keep + exponential(g.sinks[h] - higher);
+      for (int64_t d = 0; d < g.value_dim; ++d) out[d] *= keep;
+    }
+    for (int64_t d = 0; d < g.value_dim; ++d) out[d] /= s.sum[h];
+  }
 }
 
 template <class Element, int heads>
-void attend(const HeadGroup& g, int64_t count) {
+void attend(const HeadGroup& g, int64_t first, int64_t end) {
   Softmax<heads> s;
   for (int h = 0; h < heads; ++h) {
     s.maximum[h] = -__builtin_inff();
     s.sum[h] = 0.0F;
   }
-  for (int64_t i = 0; i < heads * g.head_dim; ++i) g.out[i] = 0.0F;
-  for (int64_t begin = 0; begin < count; begin += kAttentionChunk) {
-    const int64_t n = count - begin < kAttentionChunk ? count - begin : kAttentionChunk;
+  for (int64_t i = 0; i < heads * g.value_dim; ++i) g.out[i] = 0.0F;
+  for (int64_t begin = first; begin < end; begin += kAttentionChunk) {
+    const int64_t n = end - begin < kAttentionChunk ? end - begin : kAttentionChunk;
     score<Element, heads>(g, begin, n, s);
-    for (int h = 0; h < heads; ++h) weigh(s.weights[h], n, s.chunk_max + h, s.chunk_sum + h);
+    for (int h = 0; h < heads; ++h) {
+      if (g.cap > 0) cap(s.weights[h], n, g.cap);
+      weigh(s.weights[h], n, s.chunk_max + h, s.chunk_sum + h);
+    }
     merge<Element, heads>(g, begin, n, s);
   }
-  for (int h = 0; h < heads; ++h)
-    for (int64_t d = 0; d < g.head_dim; ++d) g.out[h * g.head_dim + d] /= s.sum[h];
+  normalise(g, s);
 }
 
 template <class Element>
-void attention_of(const float* q, const KvView& kv, int64_t count, int64_t heads, float scale, float* out,
-                  int64_t head_begin, int64_t head_end) {
-  const int64_t per_kv = heads / kv.kv_heads;
+void attention_of(const AttentionQuery& query, const KvView& kv, float* out, int64_t head_begin, int64_t head_end) {
+  using Stored = typename Element::Stored;
+  const int64_t per_kv = query.heads / kv.kv_heads;
   for (int64_t h = head_begin; h < head_end;) {
     const int64_t kv_head = h / per_kv, last = (kv_head + 1) * per_kv;
-    const int64_t left = (last < head_end ? last : head_end) - h, offset = kv_head * kv.head_dim;
-    const HeadGroup group{.q = q + h * kv.head_dim,
-                          .out = out + h * kv.head_dim,
-                          .keys = static_cast<const typename Element::Stored*>(kv.keys) + offset,
-                          .values = static_cast<const typename Element::Stored*>(kv.values) + offset,
-                          .stride = kv.kv_heads * kv.head_dim,
+    const int64_t left = (last < head_end ? last : head_end) - h;
+    const HeadGroup group{.q = query.q + h * kv.head_dim,
+                          .out = out + h * kv.value_dim,
+                          .keys = static_cast<const Stored*>(kv.keys) + kv_head * kv.head_dim,
+                          .values = static_cast<const Stored*>(kv.values) + kv_head * kv.value_dim,
+                          .key_stride = kv.kv_heads * kv.head_dim,
+                          .value_stride = kv.kv_heads * kv.value_dim,
                           .head_dim = kv.head_dim,
-                          .scale = scale};
+                          .value_dim = kv.value_dim,
+                          .scale = query.scale,
+                          .cap = query.cap,
+                          .sinks = query.sinks == nullptr ? nullptr : query.sinks + h};
     const int64_t take = left >= 4 ? 4 : left >= 2 ? 2 : 1;
-    if (take == 4) attend<Element, 4>(group, count);
-    if (take == 2) attend<Element, 2>(group, count);
-    if (take == 1) attend<Element, 1>(group, count);
+    if (take == 4) attend<Element, 4>(group, query.begin, query.end);
+    if (take == 2) attend<Element, 2>(group, query.begin, query.end);
+    if (take == 1) attend<Element, 1>(group, query.begin, query.end);
     h += take;
   }
 }
 
-void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale, float* out,
-               int64_t head_begin, int64_t head_end) {
-  if (kv.type == format::ElementType::f16)
-    return attention_of<F16>(q, kv, count, heads, softmax_scale, out, head_begin, head_end);
-  attention_of<F32>(q, kv, count, heads, softmax_scale, out, head_begin, head_end);
+void attention(const AttentionQuery& query, const KvView& kv, float* out, int64_t head_begin, int64_t head_end) {
+  if (kv.type == format::ElementType::f16) return attention_of<F16>(query, kv, out, head_begin, head_end);
+  attention_of<F32>(query, kv, out, head_begin, head_end);
 }
 
 }  // namespace

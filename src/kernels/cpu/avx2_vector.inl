@@ -33,6 +33,10 @@ inline void store(float* p, Vec a) { _mm256_storeu_ps(p, a); }
 inline void store_first(float* p, Vec a, int64_t n) { _mm256_maskstore_ps(p, first_lanes(n), a); }
 /// a in the first n lanes, b in the others.
 inline Vec pick_first(Vec a, Vec b, int64_t n) { return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(first_lanes(n))); }
+/// a where x < y, else b.
+inline Vec pick_smaller(Vec x, Vec y, Vec a, Vec b) {
+  return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ));
+}
 
 inline Vec load_f16(const uint16_t* p) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

@@ -15,6 +15,7 @@ constexpr int kDenseOutputs = 4, kDenseRows = 6;
 // clang-format off
 #include "kernels/cpu/avx512_vector.inl"
 #include "kernels/cpu/exp.inl"
+#include "kernels/cpu/functions.inl"
 #include "kernels/cpu/elements.inl"
 #include "kernels/cpu/elementwise.inl"
 #include "kernels/cpu/quantize.inl"
@@ -33,6 +34,12 @@ constinit const CpuKernels kAvx512Kernels = {
     .dense = dense,
     .rms_norm = rms_norm,
     .silu_mul = silu_mul,
+    .gelu_tanh_mul = gelu_tanh_mul,
+    .gelu_mul = gelu_mul,
+    .clamped_swiglu = clamped_swiglu,
+    .cap = cap,
+    .sigmoid = sigmoid,
+    .softmax = softmax,
     .rope = rope,
     .transform = transform,
     .attention = attention,

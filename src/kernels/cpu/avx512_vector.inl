@@ -30,6 +30,10 @@ inline void store(float* p, Vec a) { _mm512_storeu_ps(p, a); }
 inline void store_first(float* p, Vec a, int64_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), a); }
 /// a in the first n lanes, b in the others.
 inline Vec pick_first(Vec a, Vec b, int64_t n) { return _mm512_mask_blend_ps(first_lanes(n), b, a); }
+/// a where x < y, else b.
+inline Vec pick_smaller(Vec x, Vec y, Vec a, Vec b) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a);
+}
 
 inline Ints load_ints(const void* p) { return _mm512_loadu_si512(p); }
 inline void store_ints(void* p, Ints a) { _mm512_storeu_si512(p, a); }

@@ -20,23 +20,81 @@ void rms_norm(const float* x, const float* weight, float eps, float* out, int64_
   store_first(out + whole, load_first(x + whole, rest) * inverse * load_first(weight + whole, rest), rest);
 }
 
-void silu_mul(float* a, const float* b, int64_t n) {
-  const auto silu = [](Vec v) { return v / (splat(1.0F) + exponential(zeros() - v)); };
+/// x = f(x), n numbers.
+template <class Function>
+void each(float* x, int64_t n, Function&& f) {
   const int64_t whole = whole_vectors(n), rest = n - whole;
-  for (int64_t i = 0; i < whole; i += kLanes) store(a + i, silu(load(a + i)) * load(b + i));
-  store_first(a + whole, silu(load_first(a + whole, rest)) * load_first(b + whole, rest), rest);
+  for (int64_t i = 0; i < whole; i += kLanes) store(x + i, f(load(x + i)));
+  if (rest > 0) store_first(x + whole, f(load_first(x + whole, rest)), rest);
 }
 
-void rope(float* x, int64_t heads, int64_t head_dim, const float* cosine, const float* sine) {
-  const int64_t half = head_dim / 2, whole = whole_vectors(half), rest = half - whole;
+/// a = f(a, b), n numbers.
+template <class Function>
+void each(float* a, const float* b, int64_t n, Function&& f) {
+  const int64_t whole = whole_vectors(n), rest = n - whole;
+  for (int64_t i = 0; i < whole; i += kLanes) store(a + i, f(load(a + i), load(b + i)));
+  if (rest > 0) store_first(a + whole, f(load_first(a + whole, rest), load_first(b + whole, rest)), rest);
+}
+
+void silu_mul(float* a, const float* b, int64_t n) {
+  each(a, b, n, [](Vec x, Vec y) { return silu(x) * y; });
+}
+
+void gelu_tanh_mul(float* a, const float* b, int64_t n) {
+  each(a, b, n, [](Vec x, Vec y) { return gelu_tanh(x) * y; });
+}
+
+void gelu_mul(float* a, const float* b, int64_t n) {
+  each(a, b, n, [](Vec x, Vec y) { return gelu(x) * y; });
+}
+
+void clamped_swiglu(float* a, const float* b, int64_t n, float alpha, float limit) {
+  each(a, b, n, [=](Vec gate, Vec up) {
+    gate = smaller(splat(limit), gate);
+    up = larger(splat(-limit), smaller(splat(limit), up));
+    return (up + splat(1.0F)) * (gate / (splat(1.0F) + exponential(zeros() - gate * splat(alpha))));
+  });
+}
+
+void cap(float* x, int64_t n, float cap) {
+  each(x, n, [=](Vec v) { return splat(cap) * hyperbolic_tangent(v / splat(cap)); });
+}
+
+void sigmoid(float* x, int64_t n) {
+  each(x, n, [](Vec v) { return sigmoid(v); });
+}
+
+void softmax(float* x, int64_t n) {
+  const auto lanes_at = [n](int64_t i) { return n - i < kLanes ? n - i : kLanes; };
+  const Vec lowest = splat(-__builtin_inff());
+  Vec high = lowest;
+  for (int64_t i = 0; i < n; i += kLanes)
+    high = larger(high, pick_first(load_first(x + i, lanes_at(i)), lowest, lanes_at(i)));
+  const Vec maximum = splat(lane_max(high));
+  Vec total[kParts];
+  for (Vec& part : total) part = zeros();
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const Vec e = exponential(load_first(x + i, lanes_at(i)) - maximum);
+    store_first(x + i, e, lanes_at(i));
+    total[i / kLanes % kParts] = total[i / kLanes % kParts] + pick_first(e, zeros(), lanes_at(i));
+  }
+  const Vec sum = splat(lane_sum(total));
+  each(x, n, [&](Vec v) { return v / sum; });
+}
+
+void rope(float* x, int64_t heads, int64_t stride, const Rotation& rotation) {
+  if (rotation.interleaved) return scalar::rope_interleaved(x, heads, stride, rotation);
+  const float *cosine = rotation.cosine, *sine = rotation.sine;
+  const int64_t half = rotation.dims / 2, whole = whole_vectors(half), rest = half - whole;
   for (int64_t h = 0; h < heads; ++h) {
-    float* low = x + h * head_dim;
+    float* low = x + h * stride;
     float* high = low + half;
     for (int64_t i = 0; i < whole; i += kLanes) {
       const Vec a = load(low + i), b = load(high + i), c = load(cosine + i), s = load(sine + i);
       store(low + i, a * c - b * s);
       store(high + i, b * c + a * s);
     }
+    if (rest == 0) continue;
     const Vec a = load_first(low + whole, rest), b = load_first(high + whole, rest);
     const Vec c = load_first(cosine + whole, rest), s = load_first(sine + whole, rest);
     store_first(low + whole, a * c - b * s, rest);

@@ -18,8 +18,10 @@ void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t 
              int64_t stripe_begin, int64_t stripe_end);
 void dense(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy,
            int64_t row_begin, int64_t row_end);
-void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale,
-               float* out, int64_t head_begin, int64_t head_end);
+void attention(const AttentionQuery& query, const KvView& kv, float* out, int64_t head_begin,
+               int64_t head_end);
+/// The interleaved form of rope; vectors would gain nothing.
+void rope_interleaved(float* x, int64_t heads, int64_t stride, const Rotation& rotation);
 }  // namespace scalar
 
 }  // namespace cupel::kernels

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/levels.h"
@@ -19,10 +20,47 @@ void silu_mul(float* a, const float* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) a[i] = a[i] / (1.0F + exponential(-a[i])) * b[i];
 }
 
-void rope(float* x, int64_t heads, int64_t head_dim, const float* cosine, const float* sine) {
-  const int64_t half = head_dim / 2;
+void gelu_tanh_mul(float* a, const float* b, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) a[i] = gelu_tanh(a[i]) * b[i];
+}
+
+void gelu_mul(float* a, const float* b, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) a[i] = gelu(a[i]) * b[i];
+}
+
+void clamped_swiglu(float* a, const float* b, int64_t n, float alpha, float limit) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float gate = a[i] > limit ? limit : a[i];
+    const float up = b[i] > limit ? limit : b[i] < -limit ? -limit : b[i];
+    a[i] = (up + 1.0F) * (gate / (1.0F + exponential(-(gate * alpha))));
+  }
+}
+
+void cap(float* x, int64_t n, float cap) {
+  for (int64_t i = 0; i < n; ++i) x[i] = capped(x[i], cap);
+}
+
+void sigmoid(float* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = 1.0F / (1.0F + exponential(-x[i]));
+}
+
+void softmax(float* x, int64_t n) {
+  const float maximum = *std::max_element(x, x + n);
+  LaneSums sum;
+  for (int64_t i = 0; i < n; ++i) {
+    x[i] = exponential(x[i] - maximum);
+    sum.add(i, x[i]);
+  }
+  const float total = sum.total();
+  for (int64_t i = 0; i < n; ++i) x[i] /= total;
+}
+
+void rope(float* x, int64_t heads, int64_t stride, const Rotation& rotation) {
+  if (rotation.interleaved) return rope_interleaved(x, heads, stride, rotation);
+  const float *cosine = rotation.cosine, *sine = rotation.sine;
+  const int64_t half = rotation.dims / 2;
   for (int64_t h = 0; h < heads; ++h) {
-    float* low = x + h * head_dim;
+    float* low = x + h * stride;
     float* high = low + half;
     for (int64_t i = 0; i < half; ++i) {
       const float a = low[i], b = high[i];
@@ -62,6 +100,18 @@ void to_f16(const float* x, uint16_t* out, int64_t n) {
 }
 
 }  // namespace
+
+void rope_interleaved(float* x, int64_t heads, int64_t stride, const Rotation& rotation) {
+  for (int64_t h = 0; h < heads; ++h) {
+    float* head = x + h * stride;
+    for (int64_t i = 0; i < rotation.dims / 2; ++i) {
+      const float a = head[2 * i], b = head[2 * i + 1];
+      head[2 * i] = a * rotation.cosine[i] - b * rotation.sine[i];
+      head[2 * i + 1] = b * rotation.cosine[i] + a * rotation.sine[i];
+    }
+  }
+}
+
 }  // namespace scalar
 
 constinit const CpuKernels kScalarKernels = {
@@ -71,6 +121,12 @@ constinit const CpuKernels kScalarKernels = {
     .dense = scalar::dense,
     .rms_norm = scalar::rms_norm,
     .silu_mul = scalar::silu_mul,
+    .gelu_tanh_mul = scalar::gelu_tanh_mul,
+    .gelu_mul = scalar::gelu_mul,
+    .clamped_swiglu = scalar::clamped_swiglu,
+    .cap = scalar::cap,
+    .sigmoid = scalar::sigmoid,
+    .softmax = scalar::softmax,
     .rope = scalar::rope,
     .transform = scalar::transform,
     .attention = scalar::attention,

@@ -13,12 +13,18 @@ namespace {
 constexpr int64_t kChunk = 256;  // positions, see CpuKernels::attention
 constexpr int64_t kSlice = 64;   // dimensions of the output that are summed together
 
-/// One KV head: element d of position p lies at offset (p * kv_heads + head) * head_dim + d.
+/// One KV head: element d of position p lies at offset (p * kv_heads + head) * width + d.
 struct HeadView {
   const KvView& kv;
   int64_t head;
-  float at(const void* plane, int64_t position, int64_t d) const {
-    const int64_t i = (position * kv.kv_heads + head) * kv.head_dim + d;
+  float key(int64_t position, int64_t d) const { return at(kv.keys, kv.head_dim, position, d); }
+  float value(int64_t position, int64_t d) const {
+    return at(kv.values, kv.value_dim, position, d);
+  }
+
+ private:
+  float at(const void* plane, int64_t width, int64_t position, int64_t d) const {
+    const int64_t i = (position * kv.kv_heads + head) * width + d;
     if (kv.type == format::ElementType::f16)
       return format::f16_to_f32(static_cast<const uint16_t*>(plane)[i]);
     return static_cast<const float*>(plane)[i];
@@ -32,13 +38,14 @@ struct ChunkWeights {
   float sum = 0.0F;
 };
 
-void weigh(const float* q, const HeadView& head, int64_t begin, int64_t n, float scale,
-           ChunkWeights& w) {
+/// `q` is the head's.
+void weigh(const AttentionQuery& query, const float* q, const HeadView& head, int64_t begin,
+           int64_t n, ChunkWeights& w) {
   for (int64_t p = 0; p < n; ++p) {
     LaneSums dot;
-    for (int64_t d = 0; d < head.kv.head_dim; ++d)
-      dot.add_product(d, head.at(head.kv.keys, begin + p, d), q[d]);
-    w.values[p] = dot.total() * scale;
+    for (int64_t d = 0; d < head.kv.head_dim; ++d) dot.add_product(d, head.key(begin + p, d), q[d]);
+    w.values[p] = dot.total() * query.scale;
+    if (query.cap > 0) w.values[p] = capped(w.values[p], query.cap);
     w.maximum = std::max(w.maximum, w.values[p]);
   }
   LaneSums sum;
@@ -52,38 +59,44 @@ void weigh(const float* q, const HeadView& head, int64_t begin, int64_t n, float
 /// out = out * keep + add * (weights x values), dimension by dimension.
 void merge(const HeadView& head, int64_t begin, int64_t n, const ChunkWeights& w, float keep,
            float add, float* out) {
-  for (int64_t from = 0; from < head.kv.head_dim; from += kSlice) {
-    const int64_t dims = std::min(kSlice, head.kv.head_dim - from);
+  for (int64_t from = 0; from < head.kv.value_dim; from += kSlice) {
+    const int64_t dims = std::min(kSlice, head.kv.value_dim - from);
     float sums[kSlice] = {};
     for (int64_t p = 0; p < n; ++p)
       for (int64_t d = 0; d < dims; ++d)
-        sums[d] = std::fma(w.values[p], head.at(head.kv.values, begin + p, from + d), sums[d]);
+        sums[d] = std::fma(w.values[p], head.value(begin + p, from + d), sums[d]);
     for (int64_t d = 0; d < dims; ++d) out[from + d] = std::fma(out[from + d], keep, sums[d] * add);
   }
 }
 
+void attend(const AttentionQuery& query, const HeadView& head, int64_t h, float* out) {
+  const int64_t width = head.kv.value_dim;
+  std::fill_n(out, width, 0.0F);
+  float maximum = -std::numeric_limits<float>::infinity(), sum = 0.0F;
+  for (int64_t begin = query.begin; begin < query.end; begin += kChunk) {
+    const int64_t n = std::min(kChunk, query.end - begin);
+    ChunkWeights w;
+    weigh(query, query.q + h * head.kv.head_dim, head, begin, n, w);
+    const float higher = std::max(maximum, w.maximum);
+    const float keep = exponential(maximum - higher), add = exponential(w.maximum - higher);
+    merge(head, begin, n, w, keep, add, out);
+    sum = sum * keep + w.sum * add;
+    maximum = higher;
+  }
+  if (query.sinks) {
+    const float higher = std::max(maximum, query.sinks[h]), keep = exponential(maximum - higher);
+    sum = sum * keep + exponential(query.sinks[h] - higher);
+    for (int64_t d = 0; d < width; ++d) out[d] *= keep;
+  }
+  for (int64_t d = 0; d < width; ++d) out[d] /= sum;
+}
+
 }  // namespace
 
-void attention(const float* q, const KvView& kv, int64_t count, int64_t heads, float softmax_scale,
-               float* out, int64_t head_begin, int64_t head_end) {
-  const int64_t dim = kv.head_dim;
-  for (int64_t h = head_begin; h < head_end; ++h) {
-    const HeadView head{kv, h / (heads / kv.kv_heads)};
-    float* o = out + h * dim;
-    std::fill_n(o, dim, 0.0F);
-    float maximum = -std::numeric_limits<float>::infinity(), sum = 0.0F;
-    for (int64_t begin = 0; begin < count; begin += kChunk) {
-      const int64_t n = std::min(kChunk, count - begin);
-      ChunkWeights w;
-      weigh(q + h * dim, head, begin, n, softmax_scale, w);
-      const float higher = std::max(maximum, w.maximum);
-      const float keep = exponential(maximum - higher), add = exponential(w.maximum - higher);
-      merge(head, begin, n, w, keep, add, o);
-      sum = sum * keep + w.sum * add;
-      maximum = higher;
-    }
-    for (int64_t d = 0; d < dim; ++d) o[d] /= sum;
-  }
+void attention(const AttentionQuery& query, const KvView& kv, float* out, int64_t head_begin,
+               int64_t head_end) {
+  for (int64_t h = head_begin; h < head_end; ++h)
+    attend(query, {kv, h / (query.heads / kv.kv_heads)}, h, out + h * kv.value_dim);
 }
 
 }  // namespace cupel::kernels::scalar

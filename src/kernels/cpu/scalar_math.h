@@ -6,8 +6,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 
-/// The canonical sums and the exponential of every level (cpu.h), by the letter.
+/// The canonical sums and functions of every level (cpu.h), by the letter.
 namespace cupel::kernels::scalar {
 
 /// Sixteen running sums; lane j takes the terms j, j + 16, ...
@@ -50,6 +51,44 @@ inline float exponential(float x) {
   };
   const int n = static_cast<int>(whole), half = n >> 1;
   return p * power_of_two(half) * power_of_two(n - half);
+}
+
+/// (..(c0 x + c1) x + ..) x + cn.
+inline float polynomial(float x, std::initializer_list<float> coefficients) {
+  float p = *coefficients.begin();
+  for (const float* c = coefficients.begin() + 1; c != coefficients.end(); ++c)
+    p = std::fma(p, x, *c);
+  return p;
+}
+
+/// See functions.inl, also for those that follow.
+inline float hyperbolic_tangent(float x) {
+  const float y = std::fabs(x), square = y * y;
+  if (y < 0.6F) {
+    const float p = polynomial(
+        square, {-0.00626911972F, 0.02111095905F, -0.05387394885F, 0.1333291537F, -0.3333333033F});
+    return std::copysign(std::fma(y * square, p, y), x);
+  }
+  const float e = exponential(-2.0F * y);
+  return std::copysign((1.0F - e) / (1.0F + e), x);
+}
+
+inline float capped(float x, float cap) {
+  return cap * hyperbolic_tangent(x / cap);
+}
+
+inline float gelu_tanh(float x) {
+  const float u = x * std::fma(x * x, 0.0713548163F, 1.59576912F);
+  return x / (1.0F + exponential(-u));
+}
+
+inline float gelu(float x) {
+  const float y = std::fabs(x), t = 1.0F / std::fma(0.35F, y, 1.0F);
+  const float p =
+      polynomial(t, {-0.0297322758F, 0.146783986F, -0.261410543F, 0.165510165F, -0.0273219106F,
+                     0.107212499F, 0.119425093F, 0.139914334F, 0.139618635F});
+  const float beyond = x * (exponential(-0.5F * (y * y)) * (p * t));
+  return x < 0 ? beyond : x - beyond;
 }
 
 }  // namespace cupel::kernels::scalar

@@ -236,20 +236,20 @@ TEST(OpdTest, TheTeacherStaysAndSoDoFrozenWeights) {
   s.disturb();
   TrainContext context = s.context();
   context.frozen = {"model.layers.1.mlp.gate_proj.weight"};
-  const at::Tensor teacher = s.teacher.layer(0).up.clone(),
-                   frozen = s.student.layer(1).gate.clone();
-  const at::Tensor matrix = s.student.layer(0).up.clone(),
-                   norm = s.student.layer(0).mlp_norm.clone();
+  const at::Tensor teacher = s.teacher.layer(0).of(format::Role::up).clone(),
+                   frozen = s.student.layer(1).of(format::Role::gate).clone();
+  const at::Tensor matrix = s.student.layer(0).of(format::Role::up).clone(),
+                   norm = s.student.layer(0).of(format::Role::mlp_norm).clone();
   OpdParams params = opd_params("reverse-kl", 2);
   params.train = TrainedPart::norms;
   Opd(params).run(context);
-  EXPECT_TRUE(at::equal(s.student.layer(0).up, matrix));
-  EXPECT_FALSE(at::equal(s.student.layer(0).mlp_norm, norm));
+  EXPECT_TRUE(at::equal(s.student.layer(0).of(format::Role::up), matrix));
+  EXPECT_FALSE(at::equal(s.student.layer(0).of(format::Role::mlp_norm), norm));
   params.train = TrainedPart::full;
   Opd(params).run(context);
-  EXPECT_FALSE(at::equal(s.student.layer(0).up, matrix));
-  EXPECT_TRUE(at::equal(s.student.layer(1).gate, frozen));
-  EXPECT_TRUE(at::equal(s.teacher.layer(0).up, teacher));
+  EXPECT_FALSE(at::equal(s.student.layer(0).of(format::Role::up), matrix));
+  EXPECT_TRUE(at::equal(s.student.layer(1).of(format::Role::gate), frozen));
+  EXPECT_TRUE(at::equal(s.teacher.layer(0).of(format::Role::up), teacher));
 }
 
 TEST(OpdTest, MicroBatchesShareOneDenominator) {

@@ -99,17 +99,17 @@ struct PlainDecoder {
     }
     for (int l = 0; l < model.layers(); ++l) {
       const LayerWeights& w = model.layer(l);
-      const Matrix a = norm(x, w.attention_norm);
-      Matrix q = product(a, w.query), k = product(a, w.key);
+      const Matrix a = norm(x, w.of(Role::attention_norm));
+      Matrix q = product(a, w.of(Role::query)), k = product(a, w.of(Role::key));
       rope(q);
       rope(k);
-      add(x, product(attend(q, k, product(a, w.value)), w.output));
-      const Matrix m = norm(x, w.mlp_norm);
-      Matrix g = product(m, w.gate);
-      const Matrix u = product(m, w.up);
+      add(x, product(attend(q, k, product(a, w.of(Role::value))), w.of(Role::output)));
+      const Matrix m = norm(x, w.of(Role::mlp_norm));
+      Matrix g = product(m, w.of(Role::gate));
+      const Matrix u = product(m, w.of(Role::up));
       for (std::size_t t = 0; t < g.size(); ++t)
         for (std::size_t i = 0; i < g[t].size(); ++i) g[t][i] *= u[t][i] / (1 + std::exp(-g[t][i]));
-      add(x, product(g, w.down));
+      add(x, product(g, w.of(Role::down)));
     }
     return product(norm(x, model.final_norm()), model.head());
   }
@@ -164,7 +164,8 @@ TEST_F(ModelTest, TapsSeeTheInputOfEachGroup) {
   const at::Tensor x = model.embed(random_ids(2, 9, 37, 1));
   std::vector<Role> roles;
   at::Tensor inner;
-  const at::Tensor y = model.block(0, x, [&](Role role, const at::Tensor& t) {
+  const at::Tensor y = model.block(0, x, [&](const format::WeightId& first, const at::Tensor& t) {
+    const Role role = first.role;
     roles.push_back(role);
     EXPECT_EQ(t.size(-1), model.layer(0).of(role).size(1));
     if (role == Role::down) inner = t;
@@ -174,17 +175,20 @@ TEST_F(ModelTest, TapsSeeTheInputOfEachGroup) {
   EXPECT_EQ(roles, groups);
   for (const Role last : groups) {
     roles.clear();
-    const at::Tensor nothing = model.block(0, x, [&](Role role, const at::Tensor&) {
-      roles.push_back(role);
-      return role != last;
-    });
+    const at::Tensor nothing =
+        model.block(0, x, [&](const format::WeightId& first, const at::Tensor&) {
+          const Role role = first.role;
+          roles.push_back(role);
+          return role != last;
+        });
     EXPECT_FALSE(nothing.defined());
     EXPECT_EQ(roles.back(), last);
   }
-  model.layer(0).down.zero_();
+  model.layer(0).of(Role::down).zero_();
   const at::Tensor without = model.block(0, x);
   Model again = lively_model(tiny_config(), 7);
-  EXPECT_LT(largest_difference(without + at::linear(inner, again.layer(0).down), y), 1e-5);
+  EXPECT_LT(largest_difference(without + at::linear(inner, again.layer(0).of(Role::down)), y),
+            1e-5);
 }
 
 TEST_F(ModelTest, HalfTypesStayClose) {
@@ -220,12 +224,12 @@ TEST_F(ModelTest, CopiesShareAndClonesDoNot) {
   Model model = lively_model(tiny_config(), 9);
   Model copy = model;
   Model clone = model.clone();
-  model.layer(1).up.zero_();
-  EXPECT_EQ(copy.layer(1).up.abs().max().item<float>(), 0);
-  EXPECT_GT(clone.layer(1).up.abs().max().item<float>(), 0);
-  model.set_weight({Role::gate, 1}, model.layer(0).gate);
-  EXPECT_FALSE(at::equal(copy.layer(1).gate, model.layer(1).gate));
-  EXPECT_THROW(model.set_weight({Role::gate, 1}, model.layer(0).down), Error);
+  model.layer(1).of(Role::up).zero_();
+  EXPECT_EQ(copy.layer(1).of(Role::up).abs().max().item<float>(), 0);
+  EXPECT_GT(clone.layer(1).of(Role::up).abs().max().item<float>(), 0);
+  model.set_weight({Role::gate, 1}, model.layer(0).of(Role::gate));
+  EXPECT_FALSE(at::equal(copy.layer(1).of(Role::gate), model.layer(1).of(Role::gate)));
+  EXPECT_THROW(model.set_weight({Role::gate, 1}, model.layer(0).of(Role::down)), Error);
 }
 
 // A checkpoint in memory that counts what is read.
@@ -259,9 +263,10 @@ TEST_F(ModelTest, LoadsLayersWhenTheyAreUsed) {
   model.block(0, x);
   EXPECT_EQ(source->reads.size(), 1 + 18u);
 
-  model.set_weight({Role::up, 0}, model.layer(0).up * 2);
+  model.set_weight({Role::up, 0}, model.layer(0).of(Role::up) * 2);
   model.evict(0);
-  EXPECT_TRUE(at::equal(model.layer(0).up, origin.layer(0).up * 2)) << "a changed layer stays";
+  EXPECT_TRUE(at::equal(model.layer(0).of(Role::up), origin.layer(0).of(Role::up) * 2))
+      << "a changed layer stays";
   EXPECT_EQ(source->reads.size(), 1 + 18u);
 }
 
@@ -271,8 +276,8 @@ TEST_F(ModelTest, RemovalRenumbersAndStillLoadsTheRightLayer) {
   model.layer(2);
   model.remove_layers({0});
   EXPECT_EQ(model.config().layers, 2);
-  EXPECT_TRUE(at::equal(model.layer(0).query, origin.layer(1).query));
-  EXPECT_TRUE(at::equal(model.layer(1).query, origin.layer(2).query));
+  EXPECT_TRUE(at::equal(model.layer(0).of(Role::query), origin.layer(1).of(Role::query)));
+  EXPECT_TRUE(at::equal(model.layer(1).of(Role::query), origin.layer(2).of(Role::query)));
   EXPECT_EQ(model.named_weights().back().first, "model.norm.weight");
   EXPECT_EQ(model.named_weights().size(), 2 + 2 * 9u);
 }
@@ -282,9 +287,9 @@ TEST_F(ModelTest, RoundsWeightsWhenAsked) {
   ModelOptions options;
   options.weights = at::kBFloat16;
   Model model(std::make_shared<MemoryCheckpoint>(origin), options);
-  EXPECT_EQ(model.layer(0).query.scalar_type(), at::kFloat);
-  EXPECT_TRUE(
-      at::equal(model.layer(0).query, origin.layer(0).query.to(at::kBFloat16).to(at::kFloat)));
+  EXPECT_EQ(model.layer(0).of(Role::query).scalar_type(), at::kFloat);
+  EXPECT_TRUE(at::equal(model.layer(0).of(Role::query),
+                        origin.layer(0).of(Role::query).to(at::kBFloat16).to(at::kFloat)));
 }
 
 TEST(DeviceTest, Names) {

@@ -33,8 +33,8 @@ format::ModelConfig deep_config() {
 Model with_idle_layers(const std::vector<int>& idle, uint64_t seed = 1) {
   Model model = core::lively_model(deep_config(), seed);
   for (const int i : idle) {
-    model.layer(i).output.zero_();
-    model.layer(i).down.zero_();
+    model.layer(i).of(Role::output).zero_();
+    model.layer(i).of(Role::down).zero_();
   }
   return model;
 }
@@ -134,12 +134,13 @@ TEST(DepthTest, RepairMinimisesTheResidual) {
 
   at::Tensor x = model.embed(probe.ids_nt), u;
   for (int i = 0; i < gone; ++i)
-    x = model.block(i, x, [&](Role role, const at::Tensor& t) {
+    x = model.block(i, x, [&](const format::WeightId& first, const at::Tensor& t) {
+      const Role role = first.role;
       if (role == Role::down) u = t;
       return true;
     });
   const at::Tensor target = model.block(gone, x)[0].to(at::kDouble);
-  const at::Tensor down = model.layer(gone - 1).down.to(at::kDouble),
+  const at::Tensor down = model.layer(gone - 1).of(Role::down).to(at::kDouble),
                    repaired = plan.replace.at(name).to(at::kDouble);
   const at::Tensor u_ti = u[0].to(at::kDouble), x_th = x[0].to(at::kDouble);
   const at::Tensor m_th = at::matmul(u_ti, down.t());
@@ -156,18 +157,18 @@ TEST(DepthTest, RepairRecoversAPlantedMap) {
   // (layer 3's MLP is copied, and layer 3's own output is so small that the stream does not move),
   // a map A* = 0.5 on it.
   Model model = core::lively_model(deep_config(), 6);
-  model.layer(3).output.zero_();
-  model.layer(4).output.zero_();
-  model.layer(3).down.mul_(1e-3);
+  model.layer(3).of(Role::output).zero_();
+  model.layer(4).of(Role::output).zero_();
+  model.layer(3).of(Role::down).mul_(1e-3);
   for (const Role role : {Role::mlp_norm, Role::gate, Role::up})
     model.layer(4).of(role).copy_(model.layer(3).of(role));
-  model.layer(4).down.copy_(model.layer(3).down * 0.5);
+  model.layer(4).of(Role::down).copy_(model.layer(3).of(Role::down) * 0.5);
   DepthParams params = params_of(1, true, DepthRepair::linear);
   params.damp = 1e-12;
   const PrunePlan plan = Depth(params).plan(model, {core::random_ids(1, 400, 37, 5)});
   ASSERT_EQ(plan.remove_layers, std::vector{4}) << plan.to_json();
   const at::Tensor got = plan.replace.at("model.layers.3.mlp.down_proj.weight");
-  const at::Tensor expected = model.layer(3).down * 1.5;
+  const at::Tensor expected = model.layer(3).of(Role::down) * 1.5;
   EXPECT_LT((got - expected).abs().max().item<double>(),
             0.02 * expected.abs().max().item<double>());
 }

@@ -69,26 +69,5 @@ TEST(ReferenceTest, Stories260K) {
     ASSERT_EQ(got[0][t].item<int64_t>(), expected[0][t].item<int64_t>()) << "position " << t;
 }
 
-TEST(ReferenceTest, TinyLlamas) {
-  const c10::NoGradGuard no_grad;
-  const fs::path archive = shared_folder() / "fixtures" / "tiny-models.tar.xz";
-  for (const std::string name : {"llama_gqa_untied", "llama3_rope_headdim32_tied_sharded"}) {
-    const TemporaryFolder folder;
-    if (!unpack(archive, "tiny-models/" + name, folder / ""))
-      GTEST_SKIP() << archive << " is not there";
-    const std::string path = folder / ("tiny-models/" + name);
-    Model model(format::Checkpoint::open(path), {});
-    const json reference = read_json(path + "/reference.json");
-    for (const auto& [key, sequence] : reference["sequences"].items()) {
-      const auto expected = sequence["last_logits"].get<std::vector<double>>();
-      const at::Tensor last = model.forward(ids_of(sequence["tokens"]))[0][-1];
-      ASSERT_EQ(last.numel(), static_cast<int64_t>(expected.size()));
-      for (int64_t v = 0; v < last.numel(); ++v)
-        ASSERT_NEAR(last[v].item<double>(), expected[static_cast<std::size_t>(v)], 2e-4)
-            << name << " " << key;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace cupel::core

@@ -73,7 +73,7 @@ TEST(ScorerTest, NamesThePositionOfBadLogits) {
   EXPECT_NE(message_of(model).find("starts at position 11 in the embedding of token 5"),
             std::string::npos);
   Model other = lively_model(tiny_config(), 1);
-  other.layer(1).up.mul_(std::numeric_limits<float>::max());
+  other.layer(1).of(Role::up).mul_(std::numeric_limits<float>::max());
   EXPECT_NE(message_of(other).find("starts at position 0 in layer 1"), std::string::npos)
       << message_of(other);
 }

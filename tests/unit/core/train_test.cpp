@@ -178,7 +178,11 @@ TEST(TrainLmTest, MicroBatchesGiveTheSameStep) {
   distill::TrainLm(params).run(context_a);
   params.micro_batch = 3;
   distill::TrainLm(params).run(context_b);
-  EXPECT_LT((a.layer(0).up - b.layer(0).up).abs().max().item<double>(), 1e-4);
+  EXPECT_LT((a.layer(0).of(format::Role::up) - b.layer(0).of(format::Role::up))
+                .abs()
+                .max()
+                .item<double>(),
+            1e-4);
 }
 
 struct Stop {};
@@ -197,7 +201,7 @@ TEST(TrainLmTest, ResumesBitForBit) {
     if (step == 20) throw Stop{};
   };
   EXPECT_THROW(distill::TrainLm(lm_params(40)).run(broken), Stop);
-  EXPECT_FALSE(first.layer(0).up.requires_grad());
+  EXPECT_FALSE(first.layer(0).of(format::Role::up).requires_grad());
 
   Model second = Model::random(tiny_config(), {}, 3);
   TrainContext resumed = context_of(second);
@@ -221,13 +225,14 @@ TEST(TrainLmTest, FrozenWeightsAndCopiesStay) {
   Model model = Model::random(tiny_config(), {}, 3);
   Model teacher = model;  // shares tensors
   const std::string name = "model.layers.1.mlp.up_proj.weight";
-  const at::Tensor before = model.layer(1).up.clone(), other = model.layer(0).up.clone();
+  const at::Tensor before = model.layer(1).of(format::Role::up).clone(),
+                   other = model.layer(0).of(format::Role::up).clone();
   TrainContext context = context_of(model);
   context.frozen = {name};
   distill::TrainLm(lm_params(3)).run(context);
-  EXPECT_TRUE(at::equal(model.layer(1).up, before));
-  EXPECT_FALSE(at::equal(model.layer(0).up, other));
-  EXPECT_TRUE(at::equal(teacher.layer(0).up, other));
+  EXPECT_TRUE(at::equal(model.layer(1).of(format::Role::up), before));
+  EXPECT_FALSE(at::equal(model.layer(0).of(format::Role::up), other));
+  EXPECT_TRUE(at::equal(teacher.layer(0).of(format::Role::up), other));
 }
 
 TEST(TrainLmTest, RefusesShortTextAndNothingToTrain) {

@@ -89,7 +89,7 @@ inline export_::ArtifactContent tiny_content(uint64_t seed = 1) {
   const auto dense = format::make_layout("dense", R"({"type":"bf16"})");
   const auto three = format::make_layout("uniform", R"({"bits":3,"group":32,"symmetric":true})");
   const auto four = format::make_layout("uniform", R"({"bits":4,"group":32,"symmetric":false})");
-  for (const auto id : format::weight_ids(config.architecture(), config.layers, config.tied_head)) {
+  for (const auto id : format::weight_ids(config)) {
     auto shape = config.shape_of(id.role);
     if (shape.size() == 1) shape.insert(shape.begin(), 1);
     const std::string name = format::canonical_name(config.architecture(), id);

@@ -44,7 +44,7 @@ float value_at(const std::string& name, std::size_t i) {
 std::vector<OutputTensor> small_weights(ElementType type = ElementType::f32) {
   const ModelConfig c = config_from_json(small_config().dump());
   std::vector<OutputTensor> out;
-  for (const WeightId id : weight_ids(c.architecture(), c.layers, false)) {
+  for (const WeightId id : weight_ids(c)) {
     const std::string name = canonical_name(c.architecture(), id);
     out.push_back({name, c.shape_of(id.role), type, [name](std::span<float> v) {
                      for (std::size_t i = 0; i < v.size(); ++i) v[i] = value_at(name, i);
@@ -189,7 +189,7 @@ TEST_F(CheckpointTest, GgufRowsAreBroughtBackToHalves) {
   b.f32("llama.attention.layer_norm_rms_epsilon", 1e-5f).u32("llama.rope.dimension_count", 4);
   const ModelConfig config = config_from_json(small_config().dump());
   const Architecture& arch = config.architecture();
-  for (const WeightId id : weight_ids(arch, 1, false)) {
+  for (const WeightId id : weight_ids(config)) {
     const auto shape = config.shape_of(id.role);
     const std::string name = canonical_name(arch, id);
     const auto cols = static_cast<std::size_t>(shape.back());
@@ -227,12 +227,13 @@ TEST_F(CheckpointTest, Llama3ScalingComesBackFromDivisors) {
     b.text("general.architecture", "llama").u32("llama.block_count", 1);
     b.u32("llama.embedding_length", 64).u32("llama.feed_forward_length", 4);
     b.u32("llama.attention.head_count", 1).f32("llama.rope.freq_base", 500000);
+    b.f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
     ModelConfig c;
     c.hidden = c.head_dim = 64;
     c.vocab = c.intermediate = 4;
-    c.heads = c.kv_heads = 1;
+    c.heads = c.kv_heads = c.layers = 1;
     const Architecture& arch = architecture_of_family("llama");
-    for (const WeightId id : weight_ids(arch, 1, true)) {
+    for (const WeightId id : weight_ids(c)) {
       const auto shape = c.shape_of(id.role);
       b.tensor(gguf_name(arch, id), std::vector<uint64_t>(shape.rbegin(), shape.rend()), 0,
                std::string(count_of(shape) * 4, '\0'));

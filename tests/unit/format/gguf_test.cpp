@@ -109,7 +109,9 @@ TEST_F(GgufTest, RefusesBadTensors) {
     return GgufBuilder().tensor("t", dims, type, data).bytes();
   };
   expect_bad("whole blocks", with({16, 2}, 2, std::string(18, 'x')));
-  expect_bad("element type 4", with({4}, 4, ""));
+  expect_bad("element type 4 (Q4_2", with({4}, 4, ""));
+  expect_bad("element type 31 (the interleaved Q4_0_4_4", with({4}, 31, ""));
+  expect_bad("element type 99", with({4}, 99, ""));
   expect_bad("dimensions", with({1, 1, 1, 1, 1}, 0, "xxxx"));
   expect_bad("impossible", with({0, uint64_t{1} << 62, 4}, 0, ""));
   expect_bad("behind the end", with({uint64_t{1} << 40}, 0, "xxxx"));

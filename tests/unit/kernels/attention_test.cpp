@@ -14,20 +14,23 @@ using format::ElementType;
 
 struct Shape {
   int64_t heads = 9, kv_heads = 3, head_dim = 64, count = 300;
+  int64_t value_dim = head_dim, begin = 0;
+  float cap = 0;
+  bool sinks = false;
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(head_dim)); }
 };
 
 /// Queries, and a cache of more positions than are attended to, as both element types.
 struct Problem {
   Shape shape;
-  std::vector<float> q, keys, values;
+  std::vector<float> q, keys, values, sinks;
   std::vector<uint16_t> half_keys, half_values;
 
   explicit Problem(const Shape& s, double deviation = 1.5) : shape(s) {
-    const int64_t cache = (s.count + 3) * s.kv_heads * s.head_dim;
     q = normals(s.heads * s.head_dim, "q", deviation);
-    keys = normals(cache, "keys", deviation);
-    values = normals(cache, "values");
+    keys = normals((s.count + 3) * s.kv_heads * s.head_dim, "keys", deviation);
+    values = normals((s.count + 3) * s.kv_heads * s.value_dim, "values");
+    sinks = normals(s.heads, "sinks", 3.0);
     for (auto [from, to] : {std::pair{&keys, &half_keys}, std::pair{&values, &half_values}}) {
       to->resize(from->size());
       for (std::size_t i = 0; i < from->size(); ++i) {
@@ -38,53 +41,93 @@ struct Problem {
   }
   KvView view(ElementType type) const {
     const bool half = type == ElementType::f16;
-    return {type, half ? static_cast<const void*>(half_keys.data()) : keys.data(),
-            half ? static_cast<const void*>(half_values.data()) : values.data(), shape.kv_heads,
-            shape.head_dim};
+    return {type,
+            half ? static_cast<const void*>(half_keys.data()) : keys.data(),
+            half ? static_cast<const void*>(half_values.data()) : values.data(),
+            shape.kv_heads,
+            shape.head_dim,
+            shape.value_dim};
+  }
+  AttentionQuery query() const {
+    return {.q = q.data(),
+            .heads = shape.heads,
+            .begin = shape.begin,
+            .end = shape.count,
+            .scale = shape.scale(),
+            .cap = shape.cap,
+            .sinks = shape.sinks ? sinks.data() : nullptr};
   }
   std::vector<float> run(ElementType type, Isa isa) const {
-    std::vector<float> out(q.size(), NAN);
-    cpu_kernels(isa).attention(q.data(), view(type), shape.count, shape.heads, shape.scale(),
-                               out.data(), 0, shape.heads);
+    std::vector<float> out(static_cast<std::size_t>(shape.heads * shape.value_dim), NAN);
+    cpu_kernels(isa).attention(query(), view(type), out.data(), 0, shape.heads);
     return out;
   }
 };
 
+/// The score of every position that head h sees.
+std::vector<double> scores_of(const Problem& p, int64_t h) {
+  const Shape& s = p.shape;
+  const int64_t kv = h / (s.heads / s.kv_heads);
+  std::vector<double> scores;
+  for (int64_t t = s.begin; t < s.count; ++t) {
+    double dot = 0;
+    for (int64_t d = 0; d < s.head_dim; ++d)
+      dot += static_cast<double>(p.q[static_cast<std::size_t>(h * s.head_dim + d)]) *
+             p.keys[static_cast<std::size_t>((t * s.kv_heads + kv) * s.head_dim + d)];
+    dot *= s.scale();
+    scores.push_back(s.cap > 0 ? s.cap * std::tanh(dot / s.cap) : dot);
+  }
+  return scores;
+}
+
 std::vector<double> oracle(const Problem& p) {
   const Shape& s = p.shape;
-  std::vector<double> out(p.q.size());
+  std::vector<double> out(static_cast<std::size_t>(s.heads * s.value_dim));
   for (int64_t h = 0; h < s.heads; ++h) {
     const int64_t kv = h / (s.heads / s.kv_heads);
-    const auto at = [&](int64_t position, int64_t d) {
-      return static_cast<std::size_t>((position * s.kv_heads + kv) * s.head_dim + d);
-    };
-    std::vector<double> scores(static_cast<std::size_t>(s.count));
-    for (int64_t t = 0; t < s.count; ++t) {
-      double dot = 0;
-      for (int64_t d = 0; d < s.head_dim; ++d)
-        dot += static_cast<double>(p.q[static_cast<std::size_t>(h * s.head_dim + d)]) *
-               p.keys[at(t, d)];
-      scores[static_cast<std::size_t>(t)] = dot * s.scale();
+    const auto scores = scores_of(p, h);
+    double highest = *std::ranges::max_element(scores), sum = 0;
+    if (s.sinks) {
+      const double sink = p.sinks[static_cast<std::size_t>(h)];
+      highest = std::max(highest, sink);
+      sum = std::exp(sink - highest);
     }
-    const double highest = *std::ranges::max_element(scores);
-    double sum = 0;
-    for (int64_t t = 0; t < s.count; ++t) {
-      const double weight = std::exp(scores[static_cast<std::size_t>(t)] - highest);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const double weight = std::exp(scores[i] - highest);
+      const int64_t t = s.begin + static_cast<int64_t>(i);
       sum += weight;
-      for (int64_t d = 0; d < s.head_dim; ++d)
-        out[static_cast<std::size_t>(h * s.head_dim + d)] += weight * p.values[at(t, d)];
+      for (int64_t d = 0; d < s.value_dim; ++d)
+        out[static_cast<std::size_t>(h * s.value_dim + d)] +=
+            weight * p.values[static_cast<std::size_t>((t * s.kv_heads + kv) * s.value_dim + d)];
     }
-    for (int64_t d = 0; d < s.head_dim; ++d)
-      out[static_cast<std::size_t>(h * s.head_dim + d)] /= sum;
+    for (int64_t d = 0; d < s.value_dim; ++d)
+      out[static_cast<std::size_t>(h * s.value_dim + d)] /= sum;
   }
   return out;
 }
 
 TEST(Attention, AgreesWithDouble) {
-  const std::vector<Shape> shapes = {{1, 1, 8, 1},     {2, 2, 64, 7},   {9, 3, 64, 255},
-                                     {9, 3, 64, 256},  {9, 3, 64, 257}, {14, 2, 64, 700},
-                                     {4, 1, 128, 513}, {3, 3, 80, 300}, {2, 1, 20, 40},
-                                     {5, 1, 36, 1000}, {8, 2, 256, 260}};
+  const std::vector<Shape> shapes = {{1, 1, 8, 1},
+                                     {2, 2, 64, 7},
+                                     {9, 3, 64, 255},
+                                     {9, 3, 64, 256},
+                                     {9, 3, 64, 257},
+                                     {14, 2, 64, 700},
+                                     {4, 1, 128, 513},
+                                     {3, 3, 80, 300},
+                                     {2, 1, 20, 40},
+                                     {5, 1, 36, 1000},
+                                     {8, 2, 256, 260},
+                                     // Windows, caps, sinks, values of another width.
+                                     {.count = 700, .begin = 250},
+                                     {.count = 300, .begin = 299},
+                                     {.count = 300, .cap = 2},
+                                     {.count = 300, .begin = 7, .cap = 50, .sinks = true},
+                                     {.count = 1, .sinks = true},
+                                     {.count = 520, .sinks = true},
+                                     {4, 4, 48, 300, 32},
+                                     {4, 4, 24, 300, 40},
+                                     {6, 2, 20, 40, 12, 3, 5, true}};
   for (const Shape& shape : shapes) {
     const Problem problem(shape);
     const auto expected = oracle(problem);
@@ -95,7 +138,7 @@ TEST(Attention, AgreesWithDouble) {
         for (std::size_t i = 0; i < out.size(); ++i)
           ASSERT_NEAR(out[i], expected[i], 2e-5)
               << isa_name(isa) << " heads " << shape.heads << " dim " << shape.head_dim << " count "
-              << shape.count << " at " << i;
+              << shape.count << " begin " << shape.begin << " at " << i;
       }
   }
 }
@@ -119,8 +162,7 @@ TEST(Attention, HeadsDoNotDependOnTheSplitOrOnTheCacheBehind) {
       for (const int64_t piece : {1, 2, 3, 5, 13}) {
         std::vector<float> out(whole.size(), NAN);
         for (int64_t h = 0; h < shape.heads; h += piece)
-          cpu_kernels(isa).attention(problem.q.data(), problem.view(type), shape.count, shape.heads,
-                                     shape.scale(), out.data(), h,
+          cpu_kernels(isa).attention(problem.query(), problem.view(type), out.data(), h,
                                      std::min(h + piece, shape.heads));
         EXPECT_EQ(out, whole) << isa_name(isa) << " pieces of " << piece;
       }
@@ -133,6 +175,16 @@ TEST(Attention, HeadsDoNotDependOnTheSplitOrOnTheCacheBehind) {
       std::fill(spoiled.half_values.begin() + end, spoiled.half_values.end(), uint16_t{0x7e00});
       EXPECT_EQ(spoiled.run(type, isa), whole) << isa_name(isa);
     }
+}
+
+TEST(Attention, WhatLiesBeforeTheWindowDoesNotMatter) {
+  const Problem problem({.count = 400, .begin = 101});
+  Problem spoiled = problem;
+  const std::ptrdiff_t before = 101 * 3 * 64;
+  std::fill_n(spoiled.keys.begin(), before, NAN);
+  std::fill_n(spoiled.values.begin(), before, NAN);
+  for (const Isa isa : available_isas())
+    EXPECT_EQ(spoiled.run(ElementType::f32, isa), problem.run(ElementType::f32, isa));
 }
 
 TEST(Attention, SameBitsWhereverTheCacheLies) {

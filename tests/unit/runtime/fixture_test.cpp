@@ -5,6 +5,7 @@
 // at hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -49,52 +50,115 @@ SessionOptions exact_cache() {
   return {.threads = 2, .kv = KvType::f32};
 }
 
-class TinyCheckpoint : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(TinyCheckpoint, MatchesItsReference) {
-  const std::string folder = unpacked("fixtures/tiny-models.tar.xz");
-  if (folder.empty()) GTEST_SKIP() << "no tiny models in " << shared_folder();
-  const std::string path = folder + "/tiny-models/" + GetParam();
-  const Json reference = read_json(path + "/reference.json");
-  Session session(Model::open(path, {}), exact_cache());
-  const auto vocab = static_cast<std::size_t>(session.vocab());
-  for (const auto& [name, sequence] : reference.at("sequences").items()) {
-    const auto ids = sequence.at("tokens").get<std::vector<text::Token>>();
-    const auto logits = logits_of(session, ids);
-    const auto last = sequence.at("last_logits").get<std::vector<float>>();
-    for (std::size_t i = 0; i < vocab; ++i)
-      EXPECT_NEAR(logits[(ids.size() - 1) * vocab + i], last[i], 2e-4) << name;
-    for (std::size_t p = 0; p < ids.size(); ++p) {
-      const Json& want = sequence.at("per_position").at(p);
-      const std::span row(logits.data() + p * vocab, vocab);
-      EXPECT_NEAR(log_sum_exp(row), want.at("lse").get<double>(), 2e-4)
-          << name << " position " << p;
-      for (std::size_t i = 0; i < want.at("top_ids").size(); ++i)
-        EXPECT_NEAR(row[want.at("top_ids").at(i).get<std::size_t>()],
-                    want.at("top_logits").at(i).get<float>(), 2e-4);
+/// The tiny checkpoints, which cover the families.
+class TinyCheckpoints : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string folder = unpacked("fixtures/tiny-models.tar.xz");
+    if (folder.empty()) GTEST_SKIP() << "no tiny models in " << shared_folder();
+    for (const auto& entry : std::filesystem::directory_iterator(folder + "/tiny-models"))
+      paths_.push_back(entry.path().string());
+    std::sort(paths_.begin(), paths_.end());
+  }
+  /// `body(path, reference)` for each; what it throws is that checkpoint's failure alone.
+  template <class Body>
+  void for_each(Body&& body) const {
+    for (const auto& path : paths_) {
+      SCOPED_TRACE(path);
+      try {
+        body(path, read_json(path + "/reference.json"));
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << e.what();
+      }
     }
   }
+  static std::vector<text::Token> tokens(const Json& sequence) {
+    return sequence.at("tokens").get<std::vector<text::Token>>();
+  }
+  std::vector<std::string> paths_;
+};
+
+/// The largest difference from every logit that the reference states.
+double error_of(const std::vector<float>& logits, const Json& sequence, std::size_t vocab) {
+  double worst = 0;
+  const auto compare = [&](double got, const Json& want) {
+    worst = std::max(worst, std::abs(got - want.get<double>()));
+  };
+  const Json& positions = sequence.at("per_position");
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    const std::span row(logits.data() + p * vocab, vocab);
+    compare(log_sum_exp(row), positions.at(p).at("lse"));
+    const Json &ids = positions.at(p).at("top_ids"), &top = positions.at(p).at("top_logits");
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      compare(static_cast<double>(row[ids.at(i).get<std::size_t>()]), top.at(i));
+  }
+  const Json& last = sequence.at("last_logits");
+  for (std::size_t i = 0; i < vocab; ++i)
+    compare(static_cast<double>(logits[(positions.size() - 1) * vocab + i]), last.at(i));
+  return worst;
 }
 
-TEST_P(TinyCheckpoint, GeneratesItsGreedyTokens) {
-  const std::string folder = unpacked("fixtures/tiny-models.tar.xz");
-  if (folder.empty()) GTEST_SKIP() << "no tiny models in " << shared_folder();
-  const std::string path = folder + "/tiny-models/" + GetParam();
-  const Json reference = read_json(path + "/reference.json");
-  Session session(Model::open(path, {}), exact_cache());
-  text::GenerateOptions options;
-  options.sampling.temperature = 0;
-  const auto want = reference.at("greedy").at("tokens").get<std::vector<text::Token>>();
-  options.max_tokens = static_cast<int64_t>(want.size());
-  const auto prompt =
-      reference.at("sequences").at("short").at("tokens").get<std::vector<text::Token>>();
-  EXPECT_EQ(session.generate(prompt, options, {}).tokens, want);
+TEST_F(TinyCheckpoints, LogitsMatchTheReference) {
+  for_each([](const std::string& path, const Json& reference) {
+    Session session(Model::open(path, {}), exact_cache());
+    for (const auto& [name, sequence] : reference.at("sequences").items())
+      EXPECT_LT(error_of(logits_of(session, tokens(sequence)), sequence,
+                         static_cast<std::size_t>(session.vocab())),
+                1e-4)
+          << name;
+  });
 }
 
-INSTANTIATE_TEST_SUITE_P(Llama, TinyCheckpoint,
-                         ::testing::Values("llama_gqa_untied",
-                                           "llama3_rope_headdim32_tied_sharded"),
-                         [](const auto& name) { return std::string(name.param); });
+TEST_F(TinyCheckpoints, GreedyTokensMatchTheReference) {
+  for_each([](const std::string& path, const Json& reference) {
+    // What decoding with a cache gives, where that differs from evaluating anew.
+    const Json& greedy =
+        reference.at(reference.contains("greedy_cached") ? "greedy_cached" : "greedy");
+    if (greedy.is_object() && greedy.value("min_margin", 1.0) < 2e-4) return;
+    Session session(Model::open(path, {}), exact_cache());
+    text::GenerateOptions options;
+    options.sampling.temperature = 0;
+    const auto want = greedy.is_object() ? tokens(greedy) : greedy.get<std::vector<text::Token>>();
+    options.max_tokens = static_cast<int64_t>(want.size());
+    const auto prompt = tokens(reference.at("sequences").at("short"));
+    EXPECT_EQ(session.generate(prompt, options, {}).tokens, want);
+  });
+}
+
+TEST_F(TinyCheckpoints, BothSpellingsOfTheConfigurationGiveTheSameBits) {
+  for_each([](const std::string& path, const Json& reference) {
+    if (!std::filesystem::exists(path + "/config.legacy.json")) return;
+    const std::string legacy = temporary_path("legacy");
+    std::filesystem::remove_all(legacy);
+    std::filesystem::create_directories(legacy);
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      std::string name = entry.path().filename().string();
+      if (name == "config.json") continue;
+      if (name == "config.legacy.json") name = "config.json";
+      std::filesystem::create_symlink(std::filesystem::absolute(entry.path()), legacy + "/" + name);
+    }
+    const auto ids = tokens(reference.at("sequences").at("long"));
+    Session a(Model::open(path, {}), exact_cache()), b(Model::open(legacy, {}), exact_cache());
+    EXPECT_EQ(logits_of(a, ids), logits_of(b, ids));
+  });
+}
+
+TEST_F(TinyCheckpoints, LevelsAndStepsGiveTheSameBits) {
+  for_each([](const std::string& path, const Json& reference) {
+    const auto ids = tokens(reference.at("sequences").at("long"));
+    std::vector<float> first;
+    for (const auto isa : {kernels::Isa::scalar, kernels::Isa::avx2, kernels::Isa::avx512}) {
+      if (isa > kernels::best_isa()) continue;
+      const auto model = Model::open(path, {.isa = isa});
+      for (const int64_t chunk : {1, 7, 256}) {
+        Session session(model, {.threads = 2, .kv = KvType::f32, .prompt_chunk = chunk});
+        const auto logits = logits_of(session, ids);
+        if (first.empty()) first = logits;
+        EXPECT_EQ(logits, first) << kernels::isa_name(isa) << ", steps of " << chunk;
+      }
+    }
+  });
+}
 
 class Stories : public ::testing::Test {
  protected:

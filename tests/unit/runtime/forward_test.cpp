@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/cat.h"
+#include "reference_decoder.h"
 #include "runtime/linear_step.h"
 #include "tiny_model.h"
 
@@ -114,8 +115,8 @@ TEST_P(PackedForward, LinearLayersHaveTheSameBitsAtEveryLevel) {
     ThreadPool pool(2);
     LinearStep step(loaded->cpu(), pool, true);
     std::vector<float> input = x, y(static_cast<std::size_t>(3 * model.config.hidden));
-    const std::vector<LinearOutput> outputs{{&layer.down, y.data()}};
-    step.run(input.data(), 3, *layer.down_in, outputs, [](int64_t) {});
+    const std::vector<LinearOutput> outputs{{&layer.mlp.down, y.data()}};
+    step.run(input.data(), 3, *layer.mlp.down_in, outputs, [](int64_t) {});
     results.push_back(y);
   }
   for (const auto& result : results) EXPECT_EQ(result, results[0]);

@@ -21,19 +21,6 @@ namespace {
 
 using format::Role;
 
-const std::vector<Role> kLayerRoles{Role::attention_norm, Role::query,  Role::key,
-                                    Role::value,          Role::output, Role::mlp_norm,
-                                    Role::gate,           Role::up,     Role::down};
-
-void for_each_weight(const format::ModelConfig& config,
-                     const std::function<void(format::WeightId)>& visit) {
-  visit({Role::embedding, -1});
-  for (int layer = 0; layer < config.layers; ++layer)
-    for (const Role role : kLayerRoles) visit({role, layer});
-  visit({Role::final_norm, -1});
-  if (!config.tied_head) visit({Role::head, -1});
-}
-
 /// Width of the input that a role reads, and its rows.
 std::pair<int64_t, int64_t> rows_cols(const format::ModelConfig& config, Role role) {
   const auto shape = config.shape_of(role);
@@ -99,87 +86,26 @@ std::vector<float> stored_weight(const format::InputTransform& transform, std::v
   return w;
 }
 
-std::string transform_id(format::WeightId id) {
-  switch (id.role) {
-    case Role::query:
-    case Role::key:
-    case Role::value:
-      return cat("attention_in.", id.layer);
-    case Role::gate:
-    case Role::up:
-      return cat("mlp_in.", id.layer);
-    default:
-      return cat(format::role_name(id.role), ".", id.layer);
-  }
-}
-
-using Vector = std::vector<double>;
-
-Vector multiply(const std::vector<float>& w, const Vector& x) {
-  Vector y(w.size() / x.size(), 0.0);
-  for (std::size_t o = 0; o < y.size(); ++o)
-    for (std::size_t i = 0; i < x.size(); ++i)
-      y[o] += static_cast<double>(w[o * x.size() + i]) * x[i];
-  return y;
-}
-
-Vector norm(const Vector& x, const std::vector<float>& weight, double eps) {
-  double squares = 0;
-  for (const double v : x) squares += v * v;
-  Vector y(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i)
-    y[i] = x[i] / std::sqrt(squares / static_cast<double>(x.size()) + eps) *
-           static_cast<double>(weight[i]);
-  return y;
-}
-
-void rotate(Vector& x, int64_t head_dim, const std::vector<double>& frequencies,
-            std::size_t position) {
-  const auto half = static_cast<std::size_t>(head_dim / 2);
-  for (std::size_t head = 0; head < x.size(); head += 2 * half)
-    for (std::size_t j = 0; j < half; ++j) {
-      const double angle = static_cast<double>(position) * frequencies[j];
-      const double a = x[head + j], b = x[head + half + j];
-      x[head + j] = a * std::cos(angle) - b * std::sin(angle);
-      x[head + half + j] = b * std::cos(angle) + a * std::sin(angle);
-    }
-}
-
-/// One query position over keys and values of all positions up to it.
-Vector attend(const format::ModelConfig& config, const Vector& q, const std::vector<Vector>& keys,
-              const std::vector<Vector>& values) {
-  const auto dim = static_cast<std::size_t>(config.head_dim);
-  const auto share = static_cast<std::size_t>(config.heads / config.kv_heads);
-  Vector out(q.size(), 0.0);
-  for (std::size_t h = 0; h * dim < q.size(); ++h) {
-    const std::size_t from = h / share * dim;
-    Vector score(keys.size(), 0.0);
-    for (std::size_t p = 0; p < keys.size(); ++p)
-      for (std::size_t d = 0; d < dim; ++d)
-        score[p] += q[h * dim + d] * keys[p][from + d] / std::sqrt(double(dim));
-    const double top = *std::max_element(score.begin(), score.end());
-    double total = 0;
-    for (double& s : score) total += s = std::exp(s - top);
-    for (std::size_t p = 0; p < keys.size(); ++p)
-      for (std::size_t d = 0; d < dim; ++d)
-        out[h * dim + d] += score[p] / total * values[p][from + d];
-  }
-  return out;
-}
-
-void add(Vector& x, const Vector& d) {
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += d[i];
+/// The transform of a matrix's input, which others of its layer may read too.
+std::string transform_id(const format::ModelConfig& config, format::WeightId id) {
+  if (id.layer >= 0)
+    for (const auto& group : format::input_groups(config, id.layer))
+      if (std::find(group.begin(), group.end(), id) != group.end()) id = group.front();
+  return cat(format::role_name(id.role), ".", id.layer, ".", id.expert);
 }
 
 }  // namespace
 
-std::vector<float>& TinyModel::at(Role role, int layer) {
-  return weights[format::canonical_name(config.architecture(), {role, layer})];
+std::vector<float>& TinyModel::at(Role role, int layer, int expert) {
+  return weights[format::canonical_name(config.architecture(), {role, layer, expert})];
+}
+
+const std::vector<float>& TinyModel::at(format::WeightId id) const {
+  return weights.at(format::canonical_name(config.architecture(), id));
 }
 
 TinyModel make_tiny(uint64_t seed, bool tied) {
-  TinyModel model;
-  auto& c = model.config;
+  format::ModelConfig c;
   c.family = "llama";
   c.vocab = 203;
   c.hidden = 96;
@@ -190,14 +116,22 @@ TinyModel make_tiny(uint64_t seed, bool tied) {
   c.intermediate = 160;
   c.max_positions = 600;
   c.tied_head = tied;
-  for_each_weight(c, [&](format::WeightId id) {
-    const auto [rows, cols] = rows_cols(c, id.role);
-    auto& w = model.at(id.role, id.layer);
-    Rng rng(seed, format::canonical_name(c.architecture(), id));
+  return make_tiny(seed, c);
+}
+
+TinyModel make_tiny(uint64_t seed, const format::ModelConfig& config) {
+  TinyModel model;
+  model.config = config;
+  for (const format::WeightId id : format::weight_ids(config)) {
+    const auto [rows, cols] = rows_cols(config, id.role);
+    auto& w = model.at(id.role, id.layer, id.expert);
+    Rng rng(seed, format::canonical_name(config.architecture(), id));
     w.resize(static_cast<std::size_t>(rows * cols));
-    const double spread = rows == 1 ? 0.2 : 1.5 / std::sqrt(static_cast<double>(cols));
-    for (float& v : w) v = static_cast<float>((rows == 1 ? 1.0 : 0.0) + spread * rng.normal());
-  });
+    const bool matrix = config.shape_of(id.role).size() == 2;
+    const double spread = matrix ? 1.5 / std::sqrt(static_cast<double>(cols)) : 0.2;
+    const double middle = format::is_norm(id.role) && !config.norm_plus_one ? 1.0 : 0.0;
+    for (float& v : w) v = static_cast<float>(middle + spread * rng.normal());
+  }
   return model;
 }
 
@@ -215,13 +149,12 @@ std::string temporary_path(const std::string& name) {
 std::string write_folder(const TinyModel& model, const std::string& name,
                          const std::string& tokenizer_json) {
   std::vector<export_::OutputTensor> tensors;
-  for_each_weight(model.config, [&](format::WeightId id) {
-    const std::string weight = format::canonical_name(model.config.architecture(), id);
-    tensors.push_back({weight, model.config.shape_of(id.role), format::ElementType::f32,
-                       [&values = model.weights.at(weight)](std::span<float> out) {
+  for (const format::WeightId id : format::weight_ids(model.config))
+    tensors.push_back({format::canonical_name(model.config.architecture(), id),
+                       model.config.shape_of(id.role), format::ElementType::f32,
+                       [&values = model.at(id)](std::span<float> out) {
                          std::copy(values.begin(), values.end(), out.begin());
                        }});
-  });
   const std::string path = temporary_path(name);
   export_::write_hf_folder(path, tensors, format::config_to_json(model.config), tokenizer_json);
   return path;
@@ -234,13 +167,13 @@ std::string write_packed(const TinyModel& model, const Packing& packing, const s
   content.tokenizer_json = tokenizer_json;
   content.manifest_json = "{}";
   if (stored) stored->config = model.config;
-  for_each_weight(model.config, [&](format::WeightId id) {
+  for (const format::WeightId id : format::weight_ids(model.config)) {
     const auto [rows, cols] = rows_cols(model.config, id.role);
     const std::string weight = format::canonical_name(model.config.architecture(), id);
     std::vector<float> w = model.weights.at(weight);
     format::InputTransform transform;
     if (format::is_matrix(id.role) && packing.hadamard > 0) {
-      transform = random_transform(transform_id(id), packing.hadamard, cols);
+      transform = random_transform(transform_id(model.config, id), packing.hadamard, cols);
       w = stored_weight(transform, std::move(w), rows, cols);
     }
     auto code = packing.layout == "uniform" && format::is_matrix(id.role)
@@ -254,44 +187,10 @@ std::string write_packed(const TinyModel& model, const Packing& packing, const s
       format::undo_on_weight(transform, values.data(), rows, cols);
     }
     content.weights.push_back({weight, std::move(code)});
-  });
+  }
   const std::string path = temporary_path(name);
   export_::write_artifact(path, content);
   return path;
-}
-
-std::vector<std::vector<double>> reference_logits(const TinyModel& model,
-                                                  const std::vector<text::Token>& ids) {
-  const auto& c = model.config;
-  const auto weight = [&](Role role, int layer) -> const std::vector<float>& {
-    return model.weights.at(format::canonical_name(c.architecture(), {role, layer}));
-  };
-  const auto frequencies = format::rope_frequencies(c.rope, c.head_dim);
-  std::vector<std::vector<Vector>> keys(static_cast<std::size_t>(c.layers)), values(keys.size());
-  std::vector<std::vector<double>> logits;
-  for (std::size_t p = 0; p < ids.size(); ++p) {
-    const float* row = weight(Role::embedding, -1).data() + ids[p] * c.hidden;
-    Vector x(row, row + c.hidden);
-    for (int l = 0; l < c.layers; ++l) {
-      const auto layer = static_cast<std::size_t>(l);
-      const Vector h = norm(x, weight(Role::attention_norm, l), c.norm_eps);
-      Vector q = multiply(weight(Role::query, l), h), k = multiply(weight(Role::key, l), h);
-      rotate(q, c.head_dim, frequencies, p);
-      rotate(k, c.head_dim, frequencies, p);
-      keys[layer].push_back(k);
-      values[layer].push_back(multiply(weight(Role::value, l), h));
-      add(x, multiply(weight(Role::output, l), attend(c, q, keys[layer], values[layer])));
-      const Vector m = norm(x, weight(Role::mlp_norm, l), c.norm_eps);
-      Vector gate = multiply(weight(Role::gate, l), m);
-      const Vector up = multiply(weight(Role::up, l), m);
-      for (std::size_t i = 0; i < gate.size(); ++i)
-        gate[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
-      add(x, multiply(weight(Role::down, l), gate));
-    }
-    logits.push_back(multiply(weight(c.tied_head ? Role::embedding : Role::head, -1),
-                              norm(x, weight(Role::final_norm, -1), c.norm_eps)));
-  }
-  return logits;
 }
 
 std::vector<text::Token> random_ids(uint64_t seed, int64_t count, int64_t vocab) {

@@ -20,10 +20,13 @@ struct TinyModel {
   format::ModelConfig config;
   std::map<std::string, std::vector<float>> weights;  ///< by canonical name
 
-  std::vector<float>& at(format::Role role, int layer = -1);
+  std::vector<float>& at(format::Role role, int layer = -1, int expert = -1);
+  const std::vector<float>& at(format::WeightId id) const;
 };
 
 TinyModel make_tiny(uint64_t seed, bool tied);
+/// Random weights for a configuration.
+TinyModel make_tiny(uint64_t seed, const format::ModelConfig& config);
 
 /// How the matrices of an artifact are stored.
 struct Packing {
@@ -41,10 +44,6 @@ std::string write_folder(const TinyModel& model, const std::string& name,
 /// undone.
 std::string write_packed(const TinyModel& model, const Packing& packing, const std::string& name,
                          TinyModel* stored = nullptr, const std::string& tokenizer_json = {});
-
-/// The decoder in double precision, written from its definition: logits [position][vocab].
-std::vector<std::vector<double>> reference_logits(const TinyModel& model,
-                                                  const std::vector<text::Token>& ids);
 
 std::vector<text::Token> random_ids(uint64_t seed, int64_t count, int64_t vocab);
 std::vector<float> logits_of(Session& session, const std::vector<text::Token>& ids);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support.h"
+#include "text/unicode.h"
 
 namespace cupel::text {
 namespace {
@@ -55,6 +56,16 @@ TEST(Normalizer, NamesWhatItDoesNotKnow) {
       [] { run(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Nmt"}]})", ""); });
   EXPECT_EQ(e.fault(), Fault::data);
   EXPECT_EQ(e.message(), "tokenizer: normalizer.normalizers[1]: type 'Nmt' is not supported");
+}
+
+// tokenizers has the tables of Unicode 9: marks that came later keep their place and end a
+// composition.
+TEST(Normalizer, MarksNewerThanUnicode9StayWhereTheyAre) {
+  EXPECT_EQ(normalize("a\u0301\u0323", Form::nfc), "\u1ea1\u0301");
+  EXPECT_EQ(normalize("a\u0898\u0323", Form::nfd), "a\u0898\u0323");
+  EXPECT_EQ(normalize("a\u0898\u0301", Form::nfc), "a\u0898\u0301");
+  EXPECT_EQ(normalize("\U00011935\U00011930", Form::nfc), "\U00011935\U00011930");
+  EXPECT_EQ(normalize("\u32ff", Form::nfkc), "\u32ff");
 }
 
 }  // namespace
