@@ -36,7 +36,8 @@ ModelSize size_of(const format::Checkpoint& checkpoint) {
 
 ModelSize dense_size(const format::ModelConfig& config, int bits) {
   ModelSize size;
-  for (const auto& id : format::weight_ids(config)) size.parameters += elements(config.shape_of(id.role));
+  for (const auto& id : format::weight_ids(config))
+    size.parameters += elements(config.shape_of(id.role));
   size.file_bytes = size.parameters * bits / 8;
   return size;
 }

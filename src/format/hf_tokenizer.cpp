@@ -111,8 +111,7 @@ std::string with_later_tokens(std::string tokenizer, const fs::path& folder) {
     later[id.get<int64_t>()] = {{"content", content}, {"special", false}};
   const Json config = object_of(folder / "tokenizer_config.json");
   const Json listed = config.value("added_tokens_decoder", Json::object());
-  for (const auto& [id, token] : listed.items())
-    later[number_of(id)] = token;
+  for (const auto& [id, token] : listed.items()) later[number_of(id)] = token;
   if (later.empty()) return tokenizer;
   Json json = Json::parse(tokenizer);
   std::set<std::string> known;

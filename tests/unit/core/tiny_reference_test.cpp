@@ -195,7 +195,10 @@ const std::vector<Ignored> kIgnored = {
        rope(c)["full_attention"] = {{"rope_type", "default"}, {"rope_theta", 1e6}};
      }},
     {"gemma3_text_local_global", "one rope theta for all layers",
-     [](Json& c) { rope(c) = {{"rope_type", "default"}, {"rope_theta", 1e6}}; c["rope_local_base_freq"] = 1e6; }},
+     [](Json& c) {
+       rope(c) = {{"rope_type", "default"}, {"rope_theta", 1e6}};
+       c["rope_local_base_freq"] = 1e6;
+     }},
     {"gpt_oss_bf16", "sinks dropped", {}, [](Model& m) { fill(m, {Role::sinks}, -1e30); }},
     {"gpt_oss_bf16", "yarn truncate default", [](Json& c) { rope(c).erase("truncate"); }},
     {"gpt_oss_bf16", "sliding layers ignored",
