@@ -65,7 +65,7 @@ class GroupedTensor final : public StoredTensor {
     std::vector<const TensorEntry*> all{&parts.codes.entry(), parts.scales};
     if (parts.zeros) all.push_back(&parts.zeros->entry());
     if (parts.group_index) all.push_back(parts.group_index);
-    all.insert(all.end(), parts.others.begin(), parts.others.end());
+    for (const TensorEntry* other : parts.others) all.push_back(other);
     return all;
   }
 

@@ -8,8 +8,7 @@
 namespace cupel::runtime {
 namespace {
 
-// DeepSeek's norms inside attention, whatever its configuration says.
-constexpr float kLowRankEps = 1e-6F;
+constexpr auto kLowRankEps = static_cast<float>(format::kLowRankNormEps);
 
 int64_t dims_of(const format::ModelConfig& config, const format::Rope& rope) {
   if (config.is_low_rank()) return config.low_rank.rope_dim;
