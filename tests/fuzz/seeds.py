@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Writes first inputs for a fuzz target: the shared fixtures where they are, else nothing. seeds.py TARGET FOLDER"""
 import base64, json, os, pathlib, sys
 
