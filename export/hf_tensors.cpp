@@ -22,21 +22,16 @@ struct FusedTensor {
   int layer;
 
   int experts() const { return pattern.of_experts ? static_cast<int>(config.experts.count) : 1; }
-  int64_t rows() const {
-    int64_t sum = 0;
-    for (const format::Role role : pattern.parts) sum += config.shape_of(role)[0];
-    return sum;
-  }
+  /// Of one slab, as [output, input].
+  int64_t rows() const { return stored()[pattern.of_experts ? 1 : 0]; }
   /// Columns of a matrix, 1 for a vector.
   int64_t cols() const {
     const auto shape = config.shape_of(pattern.parts.front());
     return shape.size() > 1 ? shape[1] : 1;
   }
   std::vector<int64_t> shape() const {
-    std::vector<int64_t> out = {rows()};
-    if (config.shape_of(pattern.parts.front()).size() > 1) out.push_back(cols());
-    if (pattern.transposed) std::swap(out[0], out[1]);
-    if (pattern.of_experts) out.insert(out.begin(), config.experts.count);
+    std::vector<int64_t> out = stored();
+    if (pattern.transposed) std::swap(*out.rbegin(), *(out.rbegin() + 1));
     return out;
   }
   WeightId id(std::size_t part, int expert) const {
@@ -50,6 +45,7 @@ struct FusedTensor {
   }
 
  private:
+  std::vector<int64_t> stored() const { return format::fused_shape(config, pattern); }
   void fill_slab(const WeightReader& read, int expert, std::span<float> slab) const {
     const int64_t total = rows(), width = cols();
     const auto parts = static_cast<int64_t>(pattern.parts.size());

@@ -72,7 +72,7 @@ const RopeTable& Model::rope_table(int layer, int64_t positions) {
   const bool fits = table.cosine.defined() && table.cosine.size(0) >= positions;
   if (fits && table.length == length) return table;
   const int64_t known = table.cosine.defined() ? table.cosine.size(0) : 128;
-  table = make_table(rope, config_.rope_dims(), fits ? known : std::max(positions, 2 * known),
+  table = make_table(rope, config_.rope_dims(rope), fits ? known : std::max(positions, 2 * known),
                      length, options_.device);
   return table;
 }

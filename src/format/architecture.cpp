@@ -92,6 +92,14 @@ std::string fill_pattern(std::string_view pattern, int layer, int expert) {
   return out.append(pattern);
 }
 
+std::vector<int64_t> fused_shape(const ModelConfig& config, const FusedPattern& pattern) {
+  std::vector<int64_t> shape = config.shape_of(pattern.parts.front());
+  shape[0] = 0;
+  for (const Role part : pattern.parts) shape[0] += config.shape_of(part)[0];
+  if (pattern.of_experts) shape.insert(shape.begin(), config.experts.count);
+  return shape;
+}
+
 std::string canonical_name(const Architecture& arch, WeightId id) {
   return fill_pattern(known_pattern(arch, id.role).canonical, id.layer, id.expert);
 }

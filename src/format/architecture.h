@@ -65,5 +65,8 @@ std::optional<WeightId> id_of_gguf(const Architecture& arch, std::string_view na
 /// -1).
 bool matches_pattern(std::string_view pattern, std::string_view name, int& layer, int& expert);
 std::string fill_pattern(std::string_view pattern, int layer, int expert);
+/// The shape of the tensor that holds a pattern's weights, [output, input] matrices (`transposed`
+/// left aside).
+std::vector<int64_t> fused_shape(const ModelConfig& config, const FusedPattern& pattern);
 
 }  // namespace cupel::format

@@ -109,7 +109,7 @@ class HfCheckpoint final : public Checkpoint {
     Sha256 hash;
     hash.add(config_json_);
     std::map<std::string_view, const StoredTensor*> by_name;  // however they are sharded
-    for (const StoredTensor* t : used_) by_name[t->name] = t;
+    for (const auto& [id, slice] : slices_) by_name[slice.tensor->name] = slice.tensor;
     for (const auto& [name, t] : by_name)
       hash.add(cat("\n", name, " ", t->stored_as, " ", list_text(t->shape), " ", t->checksum()));
     return hash.hex();
@@ -176,7 +176,6 @@ class HfCheckpoint final : public Checkpoint {
     CUPEL_CHECK(slices_.emplace(id, slice).second, data, "two tensors are '",
                 canonical_name(config_.architecture(), id), "', the second is '",
                 slice.tensor->name, "'");
-    used_.insert(slice.tensor);
   }
 
   /// Weights that lie in one tensor with others.
@@ -211,11 +210,8 @@ class HfCheckpoint final : public Checkpoint {
   }
 
   void check_fused(const StoredTensor& t, const FusedPattern& p) const {
-    std::vector<int64_t> shape = config_.shape_of(p.parts.front());
-    shape[0] = 0;
-    for (const Role role : p.parts) shape[0] += config_.shape_of(role)[0];
-    if (p.transposed && !t.output_major()) std::swap(shape[0], shape[1]);
-    if (p.of_experts) shape.insert(shape.begin(), config_.experts.count);
+    std::vector<int64_t> shape = fused_shape(config_, p);
+    if (p.transposed && !t.output_major()) std::swap(*shape.rbegin(), *(shape.rbegin() + 1));
     CUPEL_CHECK(t.shape == shape, data, "tensor '", t.name, "' has the shape ", list_text(t.shape),
                 ", ", list_text(shape), " expected from config.json");
   }
@@ -299,7 +295,6 @@ class HfCheckpoint final : public Checkpoint {
   std::unique_ptr<Container> container_;
   std::vector<std::unique_ptr<StoredTensor>> tensors_;
   std::map<WeightId, Slice> slices_;
-  std::set<const StoredTensor*> used_;
   std::size_t prefix_ = 0;
 };
 

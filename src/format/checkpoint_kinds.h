@@ -27,7 +27,8 @@ std::string tokenizer_file_json(const std::string& file, const std::string& fold
 /// A tokenizer.json made from the metadata; "" when there is no tokenizer in it.
 std::string gguf_tokenizer_json(const GgufFile& file);
 
-/// JSON as Python writes it, in standard form: NaN and Infinity become null.
+/// JSON as Python writes it, in standard form: NaN and Infinity become texts, which nobody takes
+/// for numbers.
 std::string plain_json(std::string_view python_json);
 
 /// What a tokenizer.json does not say: the object "cupel" that we add to it.

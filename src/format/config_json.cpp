@@ -116,8 +116,8 @@ void report_unused(const Json& config, const ConfigKeys& keys, std::vector<std::
 void check_sizes(const ModelConfig& c) {
   CUPEL_CHECK(c.heads % c.kv_heads == 0, data, "config.json: ", c.heads,
               " attention heads are not a multiple of ", c.kv_heads, " key/value heads");
-  CUPEL_CHECK(c.rope_dims() % 2 == 0 && c.rope_dims() <= c.head_dim, data,
-              "config.json: ", c.rope_dims(), " of ", c.head_dim,
+  CUPEL_CHECK(c.rope_dims(c.rope) % 2 == 0 && c.rope_dims(c.rope) <= c.head_dim, data,
+              "config.json: ", c.rope_dims(c.rope), " of ", c.head_dim,
               " dimensions of a head cannot turn in pairs");
   CUPEL_CHECK(c.layers <= 100'000 && c.heads <= 100'000 && c.head_dim <= 100'000 &&
                   c.experts.count <= 100'000,
@@ -144,7 +144,7 @@ std::string plain_json(std::string_view text) {
       for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
         if (text.substr(i).starts_with(word)) special = word.size();
     if (special > 0)
-      out += "null";
+      out += cat('"', text.substr(i, special), '"');
     else
       out += text[i];
     i += std::max<std::size_t>(special, 1);
@@ -162,6 +162,7 @@ ModelConfig config_from_json(std::string_view text, std::vector<std::string>* no
   arch.keys(keys, c);
   keys.harmless({"quantization_config"});  // read by whoever reads the weights
   check_sizes(c);
+  if (notes) notes->insert(notes->end(), keys.notes.begin(), keys.notes.end());
   report_unused(json, keys, notes);
   if (&json != &whole && notes)
     notes->push_back("the model sees or hears as well: the part for text alone is used");

@@ -55,6 +55,7 @@ class ConfigKeys {
   void set(const char* key, Json value);
   void erase(const char* key);
   std::vector<std::string> unused() const;
+  std::vector<std::string> notes;  ///< what the user should know of the reading
   const std::string& where() const { return where_; }
   bool fresh() const { return fresh_; }
 

@@ -61,6 +61,8 @@ void read_attention_factor(Keys& keys, Rope& rope) {
 
 void read_yarn(Keys& keys, const Context& context, Rope& rope) {
   read_original(keys, context, rope);
+  CUPEL_CHECK(keys.get("factor") || rope.factor != 1, data, keys.where(),
+              ": yarn has no 'factor', and the context is not longer than the original one");
   keys.real("factor", rope.factor, rope.factor);
   keys.real("beta_fast", rope.beta_fast, 32);
   keys.real("beta_slow", rope.beta_slow, 1);
@@ -139,6 +141,9 @@ Ropes read_ropes(Keys& keys, const ModelConfig& config, const FamilyDefaults& de
     if (*ropes.local == ropes.all) ropes.local.reset();
     return ropes;
   }
+  if (v5 && v4 && !keys.writing())
+    keys.notes.push_back(
+        "config.json has both rope_parameters and rope_scaling: the former is used");
   ropes.all = read_one(v5 ? *v5 : v4 ? *v4 : Json::object(), base, context);
   if (local_theta > 0) {
     ropes.local = Rope();

@@ -168,7 +168,10 @@ void gemma_common(Keys& k, ModelConfig& c, const FamilyDefaults& d) {
   common_keys(k, c, d);
   // Old files say "gelu" under hidden_act and mean the approximation by tanh.
   activation_key(k, c, "hidden_activation", Activation::gelu_tanh);
-  k.harmless({"hidden_act", "cache_implementation"});
+  if (const auto* old = k.get("hidden_act"))
+    CUPEL_CHECK(*old == "gelu" || *old == "gelu_pytorch_tanh", data, "config.json: hidden_act is ",
+                old->dump(), ", which this family does not have");
+  k.harmless({"cache_implementation"});
   biases(k, c, false);
   c.norm_plus_one = true;
   if (!k.writing()) c.embedding_scale = std::sqrt(static_cast<double>(c.hidden));
@@ -383,7 +386,7 @@ void deepseek_v2_keys(Keys& k, ModelConfig& c) {
   k.only("scoring_func", "softmax");
   k.count("n_group", e.groups, 1);
   k.count("topk_group", e.best_groups, 1);
-  k.harmless({"norm_topk_prob"});  // read by the class, without use
+  k.only("norm_topk_prob", false);  // the class in transformers reads it without use
   if (k.writing()) return;
   e.group_score = method == "greedy" ? GroupScore::none : GroupScore::largest;
   c.rope.interleaved = true;

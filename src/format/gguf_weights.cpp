@@ -95,21 +95,12 @@ GgufWeights::Place GgufWeights::find(WeightId id) const {
        "' is missing; a download may be incomplete");
 }
 
-std::vector<int64_t> GgufWeights::fused_shape(const std::vector<Role>& parts,
-                                              bool of_experts) const {
-  auto shape = config_.shape_of(parts.front());
-  shape[0] = 0;
-  for (const Role part : parts) shape[0] += config_.shape_of(part)[0];
-  if (of_experts) shape.insert(shape.begin(), config_.experts.count);
-  return shape;
-}
-
 /// A fused tensor may have the name of a plain one: its shape tells.
 GgufWeights::Place GgufWeights::find_fused(WeightId id) const {
   for (const FusedPattern& p : config_.architecture().gguf_fused) {
     const auto part = std::ranges::find(p.parts, id.role);
     const TensorEntry* t = part == p.parts.end() ? nullptr : named(p.stored, id);
-    if (!t || t->shape != fused_shape(p.parts, p.of_experts)) continue;
+    if (!t || t->shape != fused_shape(config_, p)) continue;
     Place place{t};
     for (auto before = p.parts.begin(); before != part; ++before)
       place.begin += config_.shape_of(*before)[0];

@@ -43,7 +43,6 @@ class GgufWeights {
   const TensorEntry* named(const char* pattern, WeightId id) const;
   void check_shape(const TensorEntry& t, std::vector<int64_t> shape) const;
   void check_rest(int64_t extra_layers, std::vector<std::string>& notes) const;
-  std::vector<int64_t> fused_shape(const std::vector<Role>& parts, bool of_experts) const;
   void read_rows(const Place& place, WeightId id, std::span<float> out) const;
   void read_split_kv_b(const Place& place, std::span<float> out) const;
 

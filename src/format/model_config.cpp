@@ -80,9 +80,9 @@ const Architecture& ModelConfig::architecture() const {
   return architecture_of_family(family);
 }
 
-int64_t ModelConfig::rope_dims() const {
+int64_t ModelConfig::rope_dims(const Rope& of) const {
   if (is_low_rank()) return low_rank.rope_dim;
-  return rope.dim > 0 ? rope.dim : head_dim;
+  return of.dim > 0 ? of.dim : head_dim;
 }
 
 double ModelConfig::attention_scale() const {

@@ -110,7 +110,7 @@ struct ModelConfig {
     return local_rope && kind(layer).window > 0 ? *local_rope : rope;
   }
   /// Dimensions of a head that turn.
-  int64_t rope_dims() const;
+  int64_t rope_dims(const Rope& of) const;
   int64_t values_dim() const { return value_dim > 0 ? value_dim : head_dim; }
   double attention_scale() const;
   bool is_low_rank() const { return low_rank.kv_rank > 0; }

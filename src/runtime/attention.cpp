@@ -10,18 +10,13 @@ namespace {
 
 constexpr auto kLowRankEps = static_cast<float>(format::kLowRankNormEps);
 
-int64_t dims_of(const format::ModelConfig& config, const format::Rope& rope) {
-  if (config.is_low_rank()) return config.low_rank.rope_dim;
-  return rope.dim > 0 ? rope.dim : config.head_dim;
-}
-
 }  // namespace
 
 AttentionStep::AttentionStep(StepContext& context, KvCache& cache)
-    : c_(context), cache_(cache), rope_(c_.config.rope, dims_of(c_.config, c_.config.rope)) {
+    : c_(context), cache_(cache), rope_(c_.config.rope, c_.config.rope_dims(c_.config.rope)) {
   const auto& config = c_.config;
   if (config.local_rope)
-    local_rope_.emplace(*config.local_rope, dims_of(config, *config.local_rope));
+    local_rope_.emplace(*config.local_rope, config.rope_dims(*config.local_rope));
   const int64_t kv_heads = config.is_low_rank() ? config.heads : config.kv_heads;
   query_width_ = config.heads * config.head_dim;
   key_width_ = kv_heads * config.head_dim;

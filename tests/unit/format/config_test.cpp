@@ -66,6 +66,20 @@ TEST(Config, RopeSpellings) {
   });
 }
 
+TEST(Config, WhatIsNotUsedIsHeard) {
+  std::vector<std::string> notes;
+  const Json both = with({{"rope_scaling", {{"type", "linear"}, {"factor", 8}}},
+                          {"rope_parameters", {{"rope_type", "default"}}}});
+  EXPECT_EQ(read(both, &notes).rope.type, "default");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].find("both"), std::string::npos);
+  const Json gemma = with({{"model_type", "gemma"}, {"head_dim", 16}});
+  EXPECT_EQ(read(gemma).activation, Activation::gelu_tanh);
+  Json other = gemma;
+  other["hidden_act"] = "silu";
+  expect_error(Fault::data, "hidden_act", [&] { read(other); });
+}
+
 TEST(Config, RopeFrequencies) {
   Rope rope{.type = "llama3",
             .theta = 10000,
@@ -97,7 +111,8 @@ TEST(Config, BadValues) {
   for (const Json& bad :
        {Json{{"hidden_size", 0}}, Json{{"vocab_size", "x"}}, Json{{"num_key_value_heads", 3}},
         Json{{"rms_norm_eps", 0}}, Json{{"hidden_size", 1e30}}, Json{{"model_type", "mamba"}},
-        Json{{"num_hidden_layers", 2.5}}, Json{{"head_dim", 15}}})
+        Json{{"num_hidden_layers", 2.5}}, Json{{"head_dim", 15}},
+        Json{{"rope_scaling", {{"type", "yarn"}}}}})
     expect_error(Fault::data, "", [&] { read(with(bad)); });
   expect_error(Fault::data, "not valid JSON", [] { config_from_json("{"); });
   expect_error(Fault::data, "not an object", [] { config_from_json("[1]"); });
@@ -109,6 +124,8 @@ TEST(Config, PythonNumbers) {
               "\"x\": NaN, \"y\": \"NaN \\\" Infinity\", \"z\": [-Infinity],"
               "\"model_max_length\": 1000000000000000019884624838656,");
   EXPECT_EQ(config_from_json(text).hidden, 64);
+  text.insert(1, "\"head_dim\": Infinity,");
+  expect_error(Fault::data, "'head_dim' is \"Infinity\"", [&] { config_from_json(text); });
 }
 
 TEST(Config, WriteAndPatch) {

@@ -135,7 +135,7 @@ class Writer {
       u32("attention.key_length", c_.head_dim);
       u32("attention.value_length", c_.head_dim);
     }
-    u32("rope.dimension_count", c_.rope_dims());
+    u32("rope.dimension_count", c_.rope_dims(c_.rope));
   }
 
   void low_rank() {

@@ -95,13 +95,6 @@ format::ModelConfig config(const Family& family) {
   return format::config_from_json(json + "}");
 }
 
-std::vector<Isa> levels() {
-  std::vector<Isa> result;
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
-    if (isa <= kernels::best_isa()) result.push_back(isa);
-  return result;
-}
-
 SessionOptions exact_cache(int threads = 1, int64_t chunk = 256) {
   return {.threads = threads, .context = 0, .kv = KvType::f32, .prompt_chunk = chunk};
 }

@@ -14,13 +14,6 @@ namespace {
 
 using kernels::Isa;
 
-std::vector<Isa> levels() {
-  std::vector<Isa> result;
-  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
-    if (isa <= kernels::best_isa()) result.push_back(isa);
-  return result;
-}
-
 SessionOptions exact_cache(int threads = 1, int64_t chunk = 256) {
   return {.threads = threads, .context = 0, .kv = KvType::f32, .prompt_chunk = chunk};
 }

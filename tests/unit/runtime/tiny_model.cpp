@@ -104,6 +104,14 @@ const std::vector<float>& TinyModel::at(format::WeightId id) const {
   return weights.at(format::canonical_name(config.architecture(), id));
 }
 
+std::vector<kernels::Isa> levels() {
+  using kernels::Isa;
+  std::vector<Isa> result;
+  for (const Isa isa : {Isa::scalar, Isa::avx2, Isa::avx512})
+    if (isa <= kernels::best_isa()) result.push_back(isa);
+  return result;
+}
+
 TinyModel make_tiny(uint64_t seed, bool tied) {
   format::ModelConfig c;
   c.family = "llama";

@@ -15,6 +15,9 @@
 
 namespace cupel::runtime {
 
+/// The instruction sets that this processor has.
+std::vector<kernels::Isa> levels();
+
 /// A seeded model small enough for every test, of sizes that no vector width divides.
 struct TinyModel {
   format::ModelConfig config;
