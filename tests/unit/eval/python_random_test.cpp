@@ -76,9 +76,10 @@ TEST(PythonRandom, FewShotDrawsOfTheReference) {
   ASSERT_GT(pools.size(), 1u);
   for (const auto& [name, pool] : pools.items()) {
     PythonRandom random(pool["seed"].get<uint64_t>());
-    if (pool.contains("getrandbits32"))
+    if (pool.contains("getrandbits32")) {
       for (const auto& value : pool["getrandbits32"])
         EXPECT_EQ(random.bits(32), value.get<uint64_t>());
+    }
     if (!pool.contains("first_20_draws")) continue;
     for (const auto& draw : pool["first_20_draws"])
       EXPECT_EQ(random.sample(pool["pool"], pool["n"]), draw.get<std::vector<int64_t>>()) << name;
