@@ -1,0 +1,3 @@
+# comparison of models: random numbers, distributions, tests, bounds
+target_sources(cupel_eval PRIVATE
+  stats/python_random.cpp stats/special.cpp stats/distributions.cpp)
