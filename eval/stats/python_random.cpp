@@ -56,10 +56,15 @@ PythonRandom::PythonRandom(uint64_t seed) {
 }
 
 void PythonRandom::twist() {
-  for (std::size_t i = 0; i < kWords; ++i) {
-    const uint32_t y = (state_[i] & 0x80000000u) | (state_[(i + 1) % kWords] & 0x7fffffffu);
-    state_[i] = state_[(i + 397) % kWords] ^ y >> 1 ^ ((y & 1) != 0 ? 0x9908b0dfu : 0);
-  }
+  constexpr std::size_t kAhead = 397;
+  const auto mixed = [&](std::size_t i, std::size_t next, std::size_t ahead) {
+    const uint32_t y = (state_[i] & 0x80000000u) | (state_[next] & 0x7fffffffu);
+    return state_[ahead] ^ y >> 1 ^ ((0 - (y & 1)) & 0x9908b0dfu);
+  };
+  std::size_t i = 0;
+  for (; i < kWords - kAhead; ++i) state_[i] = mixed(i, i + 1, i + kAhead);
+  for (; i < kWords - 1; ++i) state_[i] = mixed(i, i + 1, i + kAhead - kWords);
+  state_[i] = mixed(i, 0, kAhead - 1);
   used_ = 0;
 }
 
@@ -95,15 +100,16 @@ double PythonRandom::real() {
   return static_cast<double>(high << 26 | low) * 0x1p-53;
 }
 
-int64_t PythonRandom::choice_of(int64_t population) {
-  return static_cast<int64_t>(real() * static_cast<double>(population));
+void PythonRandom::choose(int64_t population, std::span<int64_t> out) {
+  CUPEL_CHECK(population > 0 || out.empty(), user, "cannot choose ", out.size(), " out of ",
+              population);
+  for (int64_t& index : out) index = static_cast<int64_t>(real() * static_cast<double>(population));
 }
 
 std::vector<int64_t> PythonRandom::choices(int64_t population, int64_t k) {
-  CUPEL_CHECK(k >= 0 && (population > 0 || k == 0), user, "cannot choose ", k, " out of ",
-              population);
+  CUPEL_CHECK(k >= 0, user, "cannot choose ", k, " out of ", population);
   std::vector<int64_t> out(static_cast<std::size_t>(k));
-  for (int64_t& index : out) index = choice_of(population);
+  choose(population, out);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,8 +28,8 @@ class PythonRandom {
   std::vector<int64_t> sample(int64_t population, int64_t k);
   /// choices(range(population), k=k): with replacement.
   std::vector<int64_t> choices(int64_t population, int64_t k);
-  /// One index of choices().
-  int64_t choice_of(int64_t population);
+  /// The same into `out`.
+  void choose(int64_t population, std::span<int64_t> out);
   /// shuffle(values), in place.
   template <class T>
   void shuffle(std::vector<T>& values) {

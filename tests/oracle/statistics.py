@@ -4,9 +4,11 @@
   python3 tests/oracle/statistics.py random > tests/unit/eval/stats_random_oracle.h
   python3 tests/oracle/statistics.py distributions > tests/unit/eval/stats_distributions_oracle.h
 
-Values of `random` are those of CPython 3.11 (older and newer ones of 3.x give the same).
+  python3 tests/oracle/statistics.py comparison > tests/unit/eval/stats_comparison_oracle.h
+
+Needs SciPy, statsmodels and lm_eval 0.4.13 (CPython 3.11: later ones add floats otherwise). Values of `random` are those of CPython 3.11 (older and newer ones of 3.x give the same).
 """
-import itertools, random, sys, textwrap
+import contextlib, itertools, os, random, sys, textwrap
 
 sys.path = sys.path[1:]  # this file's name is also that of a standard module
 
@@ -36,12 +38,19 @@ def flat(values):
     return "{" + ", ".join(flat(v) if isinstance(v, (list, tuple)) else number(v) for v in values) + "}"
 
 
+def wrapped(text):
+    return textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False)
+
+
 def table(type_name, name, values):
+    """As many entries on a line as fit; one that does not fit on a line has lines of its own."""
     texts = [(flat(v) if isinstance(v, (list, tuple)) else number(v)) + "," for v in values]
-    packed = max(map(len, texts)) < 48
-    wrap = lambda text: textwrap.wrap(text, 96, break_long_words=False, break_on_hyphens=False)
-    lines = wrap(" ".join(texts)) if packed else [line for text in texts for line in wrap(text)]
-    print(f"inline const std::vector<{type_name}> {name} = {{\n  " + "\n  ".join(lines) + "\n};")
+    if max(map(len, texts)) <= 96:
+        lines = wrapped(" ".join(text.replace(" ", "\0") for text in texts))
+    else:
+        lines = [line for text in texts for line in wrapped(text)]
+    body = "\n  ".join(lines).replace("\0", " ")
+    print(f"inline const std::vector<{type_name}> {name} = {{\n  {body}\n}};")
 
 
 def print_random():
@@ -101,8 +110,61 @@ def clopper_pearson(k, n, error):
     return lower, upper
 
 
-SECTIONS = {"random": print_random, "distributions": print_distributions}
+def scores(seed, n):
+    """Skewed and without ties, so that every part of BCa has work to do."""
+    r = random.Random(seed)
+    return [0.02 + 0.3 * r.gauss(0, 1) ** 2 * r.choice([-1, 1, 1]) for _ in range(n)]
 
+
+def print_bootstrap():
+    import math
+    import numpy as np
+    from lm_eval.api import metrics
+    from scipy import stats
+    values, log_probs = scores(3, 40), [-abs(x) for x in scores(4, 30)]
+    table("double", "bootstrap_values", values)
+    table("double", "bootstrap_log_probs", log_probs)
+    print("// Of 2000 replicates, each statistic(Random(11).choices(values, k=40)), by scipy.stats.bootstrap.")
+    print("struct IntervalValue {\n  double confidence, low, high, bca_low, bca_high, error;\n};")
+    for name, statistic in (("mean", lambda x, axis=-1: np.mean(x, axis=axis)),
+                            ("exp_mean", lambda x, axis=-1: np.exp(-np.mean(x, axis=axis)))):
+        r = random.Random(11)
+        class Given:
+            bootstrap_distribution = np.array([statistic(np.array(r.choices(values, k=40))) for _ in range(2000)])
+        entries = []
+        for confidence in (0.5, 0.9, 0.95, 0.99):
+            found = [stats.bootstrap((values,), statistic, n_resamples=0, bootstrap_result=Given, vectorized=True,
+                                     method=method, confidence_level=confidence) for method in ("percentile", "BCa")]
+            entries.append((confidence, *(float(v) for f in found for v in f.confidence_interval),
+                            float(found[0].standard_error)))
+        table("IntervalValue", name + "_intervals", entries)
+    print("// lm_eval.api.metrics.bootstrap_stderr.")
+    constants = (("perplexity_error", metrics.perplexity, 100000), ("perplexity_error_1500", metrics.perplexity, 1500),
+                 ("mean_error_300", metrics.mean, 300))
+    for name, f, draws in constants:
+        error = metrics._bootstrap_internal_no_mp  # the pool of processes gives the same
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            value = metrics.sample_stddev(error(f, log_probs, draws))
+        print(f"inline constexpr double {name} = {value!r};")
+
+
+def print_comparison():
+    from statsmodels.stats import contingency_tables, multitest
+    print_bootstrap()
+    print("\nstruct McnemarValue {\n  int64_t reference_only, model_only;\n  double exact, plain, corrected;\n};")
+    pairs = [(0, 1), (1, 0), (0, 6), (5, 5), (12, 2), (3, 17), (40, 61), (150, 100), (1000, 1100), (2, 900)]
+    p = lambda b, c, **options: float(contingency_tables.mcnemar([[50, b], [c, 7]], **options).pvalue)
+    table("McnemarValue", "mcnemar_values",
+          [(b, c, p(b, c, exact=True), p(b, c, exact=False, correction=False),
+            p(b, c, exact=False, correction=True) if b != c else 1.0) for b, c in pairs])
+    print("// statsmodels.stats.multitest.multipletests")
+    p_values = [0.01, 0.04, 0.03, 0.0005, 0.04, 0.2, 0.9, 0.021, 1.0, 0.0]
+    table("double", "p_values", p_values)
+    for name, method in (("holm", "holm"), ("hochberg", "simes-hochberg"), ("benjamini_hochberg", "fdr_bh")):
+        table("double", name + "_values", [float(v) for v in multitest.multipletests(p_values, method=method)[1]])
+
+
+SECTIONS = {"random": print_random, "distributions": print_distributions, "comparison": print_comparison}
 
 def main():
     section = sys.argv[1] if len(sys.argv) == 2 else ""

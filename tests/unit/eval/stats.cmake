@@ -1,6 +1,6 @@
 # tests of eval/stats
 cupel_test(eval_stats_test
   SOURCES
-    python_random_test.cpp distributions_test.cpp
+    python_random_test.cpp distributions_test.cpp bootstrap_test.cpp mcnemar_test.cpp
   LINK cupel::eval nlohmann_json::nlohmann_json
   LABELS unit)
