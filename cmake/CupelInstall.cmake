@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(_installed base text format kernels runtime eval)
-set(_targets cupel_flags cupel_pcre2 cupel_utf8proc)
+set(_targets cupel_flags cupel_pcre2 cupel_utf8proc cupel_zlib)
 foreach(_name ${_installed})
   list(APPEND _targets cupel_${_name})
   get_property(_folder TARGET cupel_${_name} PROPERTY CUPEL_FOLDER)

@@ -30,7 +30,8 @@ int64_t draw(const double* p_v, int64_t vocab, double u) {
   return last;  // u lies in the rounding error of the sum
 }
 
-/// One token per row of logits [n, v].
+}  // namespace
+
 at::Tensor next_tokens(const at::Tensor& logits_nv, double temperature, std::vector<Rng>& streams) {
   if (temperature == 0) return at::argmax(logits_nv, -1);
   const at::Tensor p_nv =
@@ -42,8 +43,6 @@ at::Tensor next_tokens(const at::Tensor& logits_nv, double temperature, std::vec
                                         streams[static_cast<std::size_t>(r)].uniform());
   return ids_n.to(logits_nv.device());
 }
-
-}  // namespace
 
 at::Tensor sample(Model& model, const at::Tensor& prompts_nt, int64_t tokens, double temperature,
                   const Rng& rng) {

@@ -2,10 +2,15 @@
 // Copyright the Cupel authors
 #pragma once
 
+#include <vector>
+
 #include "base/rng.h"
 #include "core/model.h"
 
 namespace cupel::core {
+
+/// One token a row of logits [n, v]: argmax at temperature 0, else a draw from streams[row].
+at::Tensor next_tokens(const at::Tensor& logits_nv, double temperature, std::vector<Rng>& streams);
 
 /// Batched sampling with a KV cache: prompts [n, t] of equal length to [n, t + tokens]. Sequence r
 /// draws from rng.child(r); temperature 0 is argmax. No truncation of the distribution. Runs

@@ -9,7 +9,9 @@
 
 namespace cupel::core {
 
-/// The float model as a Scorer. `model` must outlive it and may change between calls.
+/// The float model as a Scorer. `model` must outlive it and may change between calls. Many
+/// sequences run in batches of similar length, padded on the right (a causal model does not see the
+/// padding).
 std::unique_ptr<text::Scorer> make_scorer(Model& model, std::string name);
 
 }  // namespace cupel::core

@@ -9,12 +9,14 @@ namespace cupel::text {
 
 struct Template::Impl {
   jinja::Block block;
+  bool plain = false;
 };
 
 namespace {
 
-std::string render_with(const jinja::Block& block, jinja::Dict context) {
+std::string render_with(const jinja::Block& block, jinja::Dict context, bool strict) {
   jinja::Run run;
+  run.strict = strict;
   std::string out;
   try {
     auto globals = std::make_shared<jinja::Scope>(nullptr);
@@ -23,8 +25,7 @@ std::string render_with(const jinja::Block& block, jinja::Dict context) {
     jinja::Frame frame{run, std::make_shared<jinja::Scope>(globals), &out};
     jinja::run_block(block, frame);
   } catch (const jinja::TemplateError& e) {
-    if (e.kind.empty())
-      fail(Fault::user, "the chat template refuses the conversation: ", e.message);
+    if (e.kind.empty()) fail(Fault::user, "the template refuses what it was given: ", e.message);
     fail(Fault::data, "template: line ", run.line, ": ", e.kind, ": ", e.message);
   }
   return out;
@@ -41,8 +42,16 @@ Template Template::parse(std::string_view source) {
   return Template(std::make_unique<Impl>(Impl{jinja::parse(source)}));
 }
 
+Template Template::parse_plain(std::string_view source) {
+  return Template(std::make_unique<Impl>(Impl{jinja::parse(source, jinja::Dialect::plain), true}));
+}
+
 std::string Template::render(std::string_view context_json) const {
-  return render_with(impl_->block, jinja::from_json(context_json));
+  return render(jinja::from_json(context_json));
+}
+
+std::string Template::render(const jinja::Dict& context) const {
+  return render_with(impl_->block, context, impl_->plain);
 }
 
 std::string render_chat(const Template& chat, const std::vector<Message>& messages,
@@ -57,7 +66,7 @@ std::string render_chat(const Template& chat, const std::vector<Message>& messag
                 {Value("add_generation_prompt"), Value(add_generation_prompt)},
                 {Value("bos_token"), Value(bos_token)},
                 {Value("eos_token"), Value(eos_token)}}};
-  return chat.render(jinja::to_json(Value(std::move(context)), {}));
+  return chat.render(context);
 }
 
 }  // namespace cupel::text

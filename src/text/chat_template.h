@@ -10,6 +10,10 @@
 
 namespace cupel::text {
 
+namespace jinja {
+struct Dict;
+}
+
 struct Message {
   std::string role;  ///< system, user, assistant
   std::string content;
@@ -23,12 +27,17 @@ class Template {
  public:
   /// Fault::data with line number for text that does not parse or uses an unknown construct.
   static Template parse(std::string_view source);
+  /// The same for a template of an evaluation task: white space stays as it is, and printing
+  /// something undefined is an error (Jinja's plain environment with StrictUndefined).
+  static Template parse_plain(std::string_view source);
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
   ~Template();
 
   /// Renders with the variables of a JSON object.
   std::string render(std::string_view context_json) const;
+  /// Renders with these variables.
+  std::string render(const jinja::Dict& context) const;
 
  private:
   struct Impl;

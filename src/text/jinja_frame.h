@@ -42,6 +42,7 @@ struct Run {
   int line = 1;
   int depth = 0;
   int namespaces = 0;
+  bool strict = false;  ///< printing something undefined is an error
 
   void step(int at_line) {
     line = at_line;

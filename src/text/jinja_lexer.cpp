@@ -22,8 +22,8 @@ bool is_name(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Newlines become "\n" everywhere; one at the end of the template is dropped.
-std::string with_plain_newlines(std::string_view source) {
+// Newlines become "\n" everywhere; one at the end of a chat template is dropped.
+std::string with_plain_newlines(std::string_view source, Dialect dialect) {
   std::string out;
   for (std::size_t i = 0; i < source.size(); ++i) {
     if (source[i] != '\r') {
@@ -33,7 +33,7 @@ std::string with_plain_newlines(std::string_view source) {
     out += '\n';
     if (i + 1 < source.size() && source[i + 1] == '\n') ++i;
   }
-  if (!out.empty() && out.back() == '\n') out.pop_back();
+  if (dialect == Dialect::chat && !out.empty() && out.back() == '\n') out.pop_back();
   return out;
 }
 
@@ -50,7 +50,8 @@ std::size_t blank_start(std::string_view text) {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view source) : s_(with_plain_newlines(source)) {}
+  Lexer(std::string_view source, Dialect dialect)
+      : s_(with_plain_newlines(source, dialect)), trims_(dialect == Dialect::chat) {}
 
   std::vector<LexToken> run() {
     while (at_ < s_.size()) template_text();
@@ -100,7 +101,7 @@ class Lexer {
     std::string_view kept = text;
     if (sign == '-') {
       kept = text.substr(0, blank_start(text));
-    } else if (sign != '+' && !keeps_indent) {
+    } else if (trims_ && sign != '+' && !keeps_indent) {
       const std::size_t line_start = text.rfind('\n') + 1;  // npos + 1 is 0
       if ((line_start > 0 || line_starting_) && blank_start(text.substr(line_start)) == 0)
         kept = text.substr(0, line_start);
@@ -121,7 +122,7 @@ class Lexer {
         advance(pos - at_);
       }
       line_starting_ = at_ > before && s_[at_ - 1] == '\n';
-    } else if (sign != '+' && peek() == '\n') {
+    } else if (trims_ && sign != '+' && peek() == '\n') {
       advance(1);
       line_starting_ = true;
     }
@@ -315,16 +316,17 @@ class Lexer {
   std::string s_;
   std::size_t at_ = 0;
   int line_ = 1;
+  bool trims_;
   bool line_starting_ = true;
   std::vector<LexToken> tokens_;
 };
 
 }  // namespace
 
-std::vector<LexToken> lex(std::string_view source) {
+std::vector<LexToken> lex(std::string_view source, Dialect dialect) {
   if (utf8_valid_prefix(source) != source.size())
     fail(Fault::data, "template: the text is not valid UTF-8");
-  return Lexer(source).run();
+  return Lexer(source, dialect).run();
 }
 
 }  // namespace cupel::text::jinja

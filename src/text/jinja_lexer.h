@@ -30,9 +30,14 @@ struct LexToken {
   int line = 1;
 };
 
-/// Cuts a template into tokens, white-space control (trim_blocks, lstrip_blocks, "-" and "+") done.
-/// Fault::data with the line for text that is not a template.
-std::vector<LexToken> lex(std::string_view source);
+/// chat: Hugging Face's environment (trim_blocks, lstrip_blocks, the last newline dropped, what is
+/// undefined prints as nothing). plain: white space stays as it is, the last newline too, and to
+/// print something undefined is an error (StrictUndefined), as lm-eval renders its tasks.
+enum class Dialect { chat, plain };
+
+/// Cuts a template into tokens, white-space control done. Fault::data with the line for text that
+/// is not a template.
+std::vector<LexToken> lex(std::string_view source, Dialect dialect = Dialect::chat);
 
 /// Fault::data "template: line N: ...".
 template <class... Parts>

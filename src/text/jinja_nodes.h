@@ -142,7 +142,7 @@ struct Text : Stmt {
 };
 struct Output : Stmt {
   ExprPtr expr;
-  Flow body(Frame& f) const override { return f.write(to_text(expr->eval(f))), Flow::normal; }
+  Flow body(Frame& f) const override;
 };
 struct If : Stmt {
   std::vector<std::pair<ExprPtr, Block>> branches;  // the condition of `else` is null

@@ -279,8 +279,8 @@ std::unique_ptr<Stmt> Parser::call_statement() {
 
 }  // namespace
 
-Block parse(std::string_view source) {
-  return Parser(lex(source)).whole();
+Block parse(std::string_view source, Dialect dialect) {
+  return Parser(lex(source, dialect)).whole();
 }
 
 }  // namespace cupel::text::jinja

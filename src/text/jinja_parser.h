@@ -11,7 +11,7 @@
 namespace cupel::text::jinja {
 
 /// Fault::data with the line for what is not Jinja or not known.
-Block parse(std::string_view source);
+Block parse(std::string_view source, Dialect dialect = Dialect::chat);
 
 /// The grammar's expressions, over a list of tokens. Statements build on it.
 class ExpressionParser {

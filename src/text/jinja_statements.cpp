@@ -199,6 +199,13 @@ void Target::assign(Frame& f, const Value& v) const {
   space->values.set(Value(attribute), v);
 }
 
+Flow Output::body(Frame& f) const {
+  const Value v = expr->eval(f);
+  if (f.run.strict && v.is_undefined()) raise_undefined(v);
+  f.write(to_text(v));
+  return Flow::normal;
+}
+
 Flow If::body(Frame& f) const {
   for (const auto& [condition, block] : branches)
     if (!condition || truthy(condition->eval(f))) return run_block(block, f);

@@ -40,6 +40,17 @@ class Scorer {
   /// order, in one or several pieces. Fault::data if a logit is not finite (the message names the
   /// position).
   virtual void score(std::span<const Token> ids, int64_t from, const LogitSink& sink) = 0;
+
+  struct Sequence {
+    std::span<const Token> ids;
+    int64_t from = 0;
+  };
+  /// The same for many sequences, each alone, in whatever order is fast; the sink is told which one
+  /// the rows belong to. The rows of one sequence come in order; those of others may lie between
+  /// them. This one goes in the order of the tokens, so that a model that keeps the beginning of
+  /// the sequence before can share it.
+  virtual void score_many(std::span<const Sequence> sequences,
+                          const std::function<void(std::size_t, const LogitRows&)>& sink);
 };
 
 }  // namespace cupel::text
