@@ -67,8 +67,11 @@ AddedTokens::AddedTokens(const std::vector<Part>& list, const Vocabulary& model,
     size_ = std::max<int64_t>(size_, t.id + 1);
     tokens_[t.id] = std::move(t);
   }
+  Trie::Entries raw, normalized;
   for (const auto& [id, t] : tokens_)
-    (t.normalized ? normalized_ : raw_).add(t.normalized ? t.decoded : t.content, id);
+    (t.normalized ? normalized : raw).emplace_back(t.normalized ? t.decoded : t.content, id);
+  raw_ = Trie(std::move(raw));
+  normalized_ = Trie(std::move(normalized));
 }
 
 bool AddedTokens::fits(const AddedToken& token, std::string_view text, Span span) const {

@@ -59,8 +59,11 @@ class SentencePieceBpe : public Model {
 SentencePieceBpe::SentencePieceBpe(SentencePieces pieces) : pieces_(std::move(pieces)) {
   for (unsigned b = 0; b < 256; ++b)
     byte_tokens_[b] = pieces_.vocabulary.find(byte_token(static_cast<unsigned char>(b)));
+  Trie::Entries user_defined;
   for (Token id = 0; id < static_cast<Token>(pieces_.kinds.size()); ++id)
-    if (pieces_.kind(id) == Kind::user_defined) user_defined_.add(pieces_.vocabulary.text(id), id);
+    if (pieces_.kind(id) == Kind::user_defined)
+      user_defined.emplace_back(pieces_.vocabulary.text(id), id);
+  user_defined_ = Trie(std::move(user_defined));
   number_characters();
   add_merges();
   split_unused();

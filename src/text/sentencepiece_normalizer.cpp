@@ -54,7 +54,11 @@ SentencePieceNormalizer::SentencePieceNormalizer(const Part& part)
     if (!bytes) part.refuse("'charsmap' is not base64");
     charsmap_ = Charsmap(*bytes);
   }
-  for (const Part& symbol : part.list("user_defined")) user_defined_.add(symbol.as_text(), 0);
+  std::vector<std::string> symbols;
+  for (const Part& symbol : part.list("user_defined")) symbols.push_back(symbol.as_text());
+  Trie::Entries entries;
+  for (const std::string& symbol : symbols) entries.emplace_back(symbol, 0);
+  user_defined_ = Trie(std::move(entries));
 }
 
 // What stands for the next stretch of the text; `at` moves behind it.

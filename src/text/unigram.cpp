@@ -4,9 +4,16 @@
 // Unigram: the segmentation with the largest sum of scores (Viterbi over all tokens that match at
 // each place). A character that no token covers costs ten more than the worst token; neighbours of
 // that kind become one unknown token. On ties the path found first stays.
+//
+// What SentencePiece gives (version 0.2.3; earlier ones differ in user-defined pieces and in long
+// texts) depends on rounding: sums are in single precision and start again from zero where they
+// have become large.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <span>
+#include <type_traits>
 
 #include "base/error.h"
 #include "text/model.h"
@@ -18,8 +25,10 @@ namespace cupel::text {
 namespace {
 
 constexpr int kUnknownPenalty = 10;
+constexpr float kLargestSum = 100000;
 
-/// A sum of scores is kept as a `Score`: single precision where the ids must be SentencePiece's.
+/// A sum of scores is kept as a `Score`: single precision for SentencePiece, double for
+/// tokenizer.json.
 template <class Score>
 class Unigram : public Model {
  public:
@@ -38,6 +47,8 @@ class Unigram : public Model {
     if (node.id >= 0 && !(score > node.score)) return;
     node = {score, static_cast<uint32_t>(start), id};
   }
+  static constexpr bool kSentencePiece = std::is_same_v<Score, float>;
+  static void start_again(std::span<Node> ends);
   std::vector<Node> best_paths(std::string_view piece) const;
   void emit(std::string_view text, Token id, std::vector<Token>& out) const;
 
@@ -68,12 +79,14 @@ Unigram<Score>::Unigram(const Part& part, const ModelTables& tables)
       part.refuse(cat("unk_id ", id, " is not in the vocabulary"));
     unknown_ = static_cast<Token>(id);
   }
+  Trie::Entries entries;
   Score worst = std::numeric_limits<Score>::infinity();
   for (const auto& [text, score] : tables.scores) {
-    if (!text.empty()) trie_.add(text, vocabulary_.find(text));
+    entries.emplace_back(text, vocabulary_.find(text));
     scores_.push_back(score);
     worst = std::min(worst, score);
   }
+  trie_ = Trie(std::move(entries));
   unknown_score_ = worst - kUnknownPenalty;
 }
 
@@ -86,42 +99,50 @@ Unigram<Score>::Unigram(SentencePieces pieces)
       byte_fallback_(pieces.byte_fallback),
       finds_unknown_(false) {
   using Kind = SentencePieces::Kind;
-  // It starts from the smallest positive number, not the most negative one; the ids depend on it.
-  Score best = std::numeric_limits<Score>::min(), worst = std::numeric_limits<Score>::max();
-  for (Token id = 0; id < static_cast<Token>(pieces.kinds.size()); ++id) {
-    const Score score = pieces.scores[static_cast<std::size_t>(id)];
-    scores_.push_back(score);
-    if (pieces.kind(id) != Kind::normal) continue;
-    best = std::max(best, score);
-    worst = std::min(worst, score);
-  }
-  unknown_score_ = worst - kUnknownPenalty;
+  Trie::Entries entries;
+  Score worst = std::numeric_limits<Score>::max();
   for (Token id = 0; id < static_cast<Token>(pieces.kinds.size()); ++id) {
     const std::string_view text = vocabulary_.text(id);
     const Kind kind = pieces.kind(id);
+    scores_.push_back(pieces.scores[static_cast<std::size_t>(id)]);
+    if (kind == Kind::normal) worst = std::min(worst, scores_.back());
     if (kind == Kind::user_defined)
-      scores_[static_cast<std::size_t>(id)] =
-          static_cast<Score>(static_cast<Score>(text.size()) * best - static_cast<Score>(0.1));
-    if (kind == Kind::normal || kind == Kind::user_defined) trie_.add(text, id);
+      scores_.back() = static_cast<Score>(0.1 * static_cast<double>(text.size() - 1));
+    if (kind == Kind::normal || kind == Kind::user_defined) entries.emplace_back(text, id);
   }
+  trie_ = Trie(std::move(entries));
+  unknown_score_ = worst - kUnknownPenalty;
+}
+
+/// Takes the first node's score off all that have been reached.
+template <class Score>
+void Unigram<Score>::start_again(std::span<Node> ends) {
+  const Score so_far = ends.front().score;
+  for (Node& end : ends)
+    if (end.id >= 0) end.score -= so_far;
 }
 
 template <class Score>
 auto Unigram<Score>::best_paths(std::string_view piece) const -> std::vector<Node> {
   std::vector<Node> ends(piece.size() + 1);
+  std::size_t farthest = 0;
   for (std::size_t start = 0; start < piece.size(); start += utf8_length(piece[start])) {
+    if (kSentencePiece && std::abs(ends[start].score) > kLargestSum)
+      start_again(std::span(ends).subspan(start, farthest + 1 - start));
     const Score so_far = ends[start].score;
     const std::size_t character = utf8_length(piece[start]);
     bool covered = false;
     trie_.each_prefix(piece, start, [&](std::size_t end, Token id) {
       reach(ends[end], start, id, so_far + scores_[static_cast<std::size_t>(id)]);
       covered = covered || end - start == character;
+      farthest = std::max(farthest, end);
     });
     if (covered) continue;
     CUPEL_CHECK(
         unknown_ >= 0, data,
         "tokenizer: the text has a character that the vocabulary lacks, and there is no unk_id");
     reach(ends[start + character], start, unknown_, so_far + unknown_score_);
+    farthest = std::max(farthest, start + character);
   }
   return ends;
 }

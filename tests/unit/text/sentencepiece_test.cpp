@@ -128,6 +128,24 @@ TEST(SentencePieceUnigram, UserDefinedPiecesWin) {
             (Texts{"a", "bc"}));
 }
 
+TEST(SentencePieceUnigram, UserDefinedPiecesScoreByTheirLength) {
+  Pieces pieces = {{{"x", -1}, {"xab", -0.95}, {"ab", 0}}};
+  pieces.user_defined = {"ab"};
+  const auto t = make("SentencePieceUnigram", pieces, {.prefix = false});
+  EXPECT_EQ(test::pieces(*t, "xab"), (Texts{"x", "ab"}));
+}
+
+TEST(SentencePieceUnigram, LargeSumsStartAgain) {
+  const Pieces pieces = {{{"x", -1000}, {"p", -1}, {"q", -0.999}, {"pq", -2}}};
+  const auto t = make("SentencePieceUnigram", pieces, {.prefix = false});
+  const auto last = [&](int xs) {
+    return test::pieces(*t, std::string(static_cast<std::size_t>(xs), 'x') + "pq").back();
+  };
+  EXPECT_EQ(last(1), "q");
+  EXPECT_EQ(last(99), "pq");  // at -99002 the next number is 0.0078 away
+  EXPECT_EQ(last(101), "q");
+}
+
 TEST(SentencePieceNormalizer, WhiteSpace) {
   const auto spaces = [](const Options& o, const std::string& text) {
     std::string out;
