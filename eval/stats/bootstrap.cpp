@@ -43,11 +43,6 @@ double acceleration(std::span<const double> jackknife) {
   return squares > 0 ? cubes / (6 * squares * std::sqrt(squares)) : 0;
 }
 
-void check_confidence(double confidence) {
-  CUPEL_CHECK(confidence > 0 && confidence < 1, user, "confidence ", confidence,
-              ": a share between 0 and 1 is expected, such as 0.95");
-}
-
 std::vector<double> replicates_of(std::span<const double> values, const Statistic& statistic,
                                   const BootstrapOptions& options) {
   CUPEL_CHECK(values.size() >= 2, user, "a bootstrap of ", values.size(),
@@ -63,6 +58,11 @@ std::vector<double> replicates_of(std::span<const double> values, const Statisti
 }
 
 }  // namespace
+
+void check_confidence(double confidence) {
+  CUPEL_CHECK(confidence > 0 && confidence < 1, user, "confidence ", confidence,
+              ": a share between 0 and 1 is expected, such as 0.95");
+}
 
 Bootstrap::Bootstrap(double estimate, std::vector<double> replicates,
                      std::span<const double> jackknife)

@@ -12,6 +12,8 @@ namespace cupel::eval {
 struct Interval {
   double low = 0, high = 0;
 };
+/// A confidence outside (0, 1) is a user error.
+void check_confidence(double confidence);
 
 /// A number of a sample of documents' scores.
 using Statistic = std::function<double(std::span<const double>)>;

@@ -5,10 +5,11 @@
   python3 tests/oracle/statistics.py distributions > tests/unit/eval/stats_distributions_oracle.h
 
   python3 tests/oracle/statistics.py comparison > tests/unit/eval/stats_comparison_oracle.h
+  python3 tests/oracle/statistics.py verdict > tests/unit/eval/stats_verdict_oracle.h
 
 Needs SciPy, statsmodels and lm_eval 0.4.13 (CPython 3.11: later ones add floats otherwise). Values of `random` are those of CPython 3.11 (older and newer ones of 3.x give the same).
 """
-import contextlib, itertools, os, random, sys, textwrap
+import contextlib, itertools, math, os, random, sys, textwrap
 
 sys.path = sys.path[1:]  # this file's name is also that of a standard module
 
@@ -117,7 +118,6 @@ def scores(seed, n):
 
 
 def print_bootstrap():
-    import math
     import numpy as np
     from lm_eval.api import metrics
     from scipy import stats
@@ -164,7 +164,36 @@ def print_comparison():
         table("double", name + "_values", [float(v) for v in multitest.multipletests(p_values, method=method)[1]])
 
 
-SECTIONS = {"random": print_random, "distributions": print_distributions, "comparison": print_comparison}
+def paired_score(n, b, c, loss):
+    """Tango's statistic with the constrained maximum of the likelihood found numerically."""
+    from scipy import optimize
+    log = lambda count, p: count * math.log(p) if count > 0 else 0.0
+    def minus_log_likelihood(won):
+        return -(log(b, won + loss) + log(c, won) + log(n - b - c, 1 - 2 * won - loss))
+    low, high = max(0.0, -loss), (1 - loss) / 2
+    tiny = 1e-13 * (high - low)
+    found = optimize.minimize_scalar(minus_log_likelihood, bounds=(low + tiny, high - tiny), method="bounded",
+                                     options={"xatol": 1e-13})
+    return (b - c - n * loss) / math.sqrt(n * (2 * found.x + loss - loss * loss))
+
+
+def print_verdict():
+    from scipy import optimize, stats
+    print("\n// Tango's score and interval of the loss (b - c) / n, likelihood maximised numerically, 1e-6 good.")
+    print("struct PairedScoreValue {\n  int64_t n, reference_only, model_only;\n  double confidence, low, high, z_at_margin;\n};")
+    entries = []
+    for n, b, c in ((300, 0, 0), (300, 12, 5), (50, 12, 2), (44, 1, 0), (1000, 40, 61), (20, 0, 7), (200, 100, 1)):
+        for confidence in (0.95, 0.9):
+            z = float(stats.norm.isf((1 - confidence) / 2))
+            seen = (b - c) / n
+            low = optimize.brentq(lambda d: paired_score(n, b, c, d) - z, -0.999, seen - 1e-9, xtol=1e-12)
+            high = optimize.brentq(lambda d: paired_score(n, b, c, d) + z, seen + 1e-9, 0.999, xtol=1e-12)
+            entries.append((n, b, c, confidence, low, high, paired_score(n, b, c, 0.01)))
+    table("PairedScoreValue", "paired_score_values", entries)
+
+
+SECTIONS = {"random": print_random, "distributions": print_distributions, "comparison": print_comparison,
+            "verdict": print_verdict}
 
 def main():
     section = sys.argv[1] if len(sys.argv) == 2 else ""
