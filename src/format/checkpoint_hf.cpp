@@ -143,13 +143,15 @@ class HfCheckpoint final : public Checkpoint {
     untied.tied_head = false;
     const auto ids = weight_ids(untied);
     const std::set<WeightId> expected(ids.begin(), ids.end());
-    std::vector<std::string> unknown;
+    std::vector<std::string> unknown, zero_biases;
     for (const auto& t : tensors_) {
       const std::string name = canonical(t->name);
       if (const auto id = id_of_canonical(arch, name); id && expected.contains(*id))
         place_whole(*id, *t);
       else if (take_fused(*t, name, expected) || passes_through(*t, name))
         continue;
+      else if (is_bias_of_matrix(name, expected) && is_zero(*t))
+        zero_biases.push_back(t->name);
       else if (is_ignored(arch, name))
         notes_.push_back(cat("tensor '", t->name, "' has no effect: ignored"));
       else
@@ -159,6 +161,10 @@ class HfCheckpoint final : public Checkpoint {
                 " model of ", config_.layers, " layers as config.json describes it, the first is '",
                 unknown.empty() ? "" : unknown.front(),
                 "'; it may belong to a feature that is not supported");
+    if (!zero_biases.empty())
+      notes_.push_back(cat(zero_biases.size(), " biases that a ", arch.family,
+                           " model does not have are all zero: ignored, the first is '",
+                           zero_biases.front(), "'"));
     if (!passed_through_.empty())
       notes_.push_back(cat(passed_through_.size(),
                            " tensors are not run and pass through unchanged, the first is '",
@@ -224,6 +230,30 @@ class HfCheckpoint final : public Checkpoint {
       prediction = prediction || name.starts_with(cat("model.layers.", l, "."));
     if (!other && !prediction) return false;
     passed_through_.insert(passed_through_.end(), t.entries.begin(), t.entries.end());
+    return true;
+  }
+
+  /// Whether it would be added to what a matrix of the model gives. Old writers of GPTQ store zeros
+  /// there for every matrix.
+  bool is_bias_of_matrix(std::string_view name, const std::set<WeightId>& expected) const {
+    constexpr std::string_view kBias = ".bias";
+    if (!name.ends_with(kBias)) return false;
+    const Architecture& arch = config_.architecture();
+    const std::string weight = cat(name.substr(0, name.size() - kBias.size()), ".weight");
+    const auto id = id_of_canonical(arch, weight);
+    int layer, expert;
+    return (id && is_matrix(id->role) && expected.contains(*id)) ||
+           std::any_of(arch.fused.begin(), arch.fused.end(), [&](const FusedPattern& p) {
+             return matches_pattern(p.stored, weight, layer, expert);
+           });
+  }
+
+  static bool is_zero(const StoredTensor& t) {
+    std::vector<float> values(static_cast<std::size_t>(t.slab_elements()));
+    for (int64_t slab = 0; slab < t.slabs(); ++slab) {
+      t.read(slab, values);
+      if (std::any_of(values.begin(), values.end(), [](float v) { return v != 0; })) return false;
+    }
     return true;
   }
 

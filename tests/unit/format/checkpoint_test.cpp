@@ -120,7 +120,10 @@ TEST_F(CheckpointTest, FingerprintSeesOneValue) {
 TEST_F(CheckpointTest, TensorsThatDoNotFit) {
   auto unknown = small_weights();
   unknown.push_back(
-      {"model.layers.0.self_attn.q_proj.bias", {8}, ElementType::f32, [](std::span<float>) {}});
+      {"model.layers.0.self_attn.q_proj.bias", {8}, ElementType::f32, [](std::span<float> v) {
+         std::fill(v.begin(), v.end(), 0.0f);
+         v.back() = 1e-30f;
+       }});
   expect_error(Fault::data, "q_proj.bias", [&] { open(unknown, small_config()); });
   auto deep = small_weights();
   at(deep, kQuery).name = "model.layers.1.self_attn.q_proj.weight";
@@ -136,6 +139,19 @@ TEST_F(CheckpointTest, TensorsThatDoNotFit) {
       {"model.layers.0.self_attn.rotary_emb.inv_freq", {2}, ElementType::f32, [](std::span<float>) {
        }});
   EXPECT_EQ(open(extra, small_config())->notes().size(), 1u);
+}
+
+TEST_F(CheckpointTest, BiasesOfZeroHaveNoEffect) {
+  const auto zeros = [](std::span<float> v) { std::fill(v.begin(), v.end(), 0.0f); };
+  auto weights = small_weights();
+  for (const char* module : {"self_attn.q_proj", "self_attn.o_proj", "mlp.down_proj"})
+    weights.push_back({cat("model.layers.0.", module, ".bias"), {8}, ElementType::f16, zeros});
+  const auto c = open(weights, small_config());
+  EXPECT_EQ(c->weights().size(), small_weights().size());
+  ASSERT_EQ(c->notes().size(), 1u);
+  EXPECT_TRUE(c->notes()[0].starts_with("3 biases")) << c->notes()[0];
+  weights.push_back({"model.layers.0.input_layernorm.bias", {8}, ElementType::f32, zeros});
+  expect_error(Fault::data, "input_layernorm.bias", [&] { open(weights, small_config()); });
 }
 
 TEST_F(CheckpointTest, PrefixOfABaseModel) {
