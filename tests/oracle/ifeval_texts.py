@@ -1,0 +1,48 @@
+"""Texts that tests/oracle/ifeval_cases.py builds replies from."""
+SENTENCES = [
+    "The weather was fine that day.", "Dr. Smith met Mrs. Jones at 5 p.m. on Monday.", "Is this really true?", "What a day!", "He paid $3.50 for it.",
+    "I like apples, pears, etc. and also plums.", "Wait... what happened?", "She said \"Hello there.\" and left.", "\"Stop!\" he cried.",
+    "The U.S. economy grew by 2.5 percent.", "The U.S. The law was clear.", "We met in Washington D.C. last year.", "See Fig. 3 for details.", "e.g. this one.",
+    "They arrived (late as usual).", "He works for Acme Inc. and lives in Calif. now.", "Mr. J. R. Tolkien wrote books.", "Version 2.0 is out!", "Yes! No? Maybe.",
+    "Hmm ... I am not sure.", "It cost approx. 40 dollars.", "1. First do this.", "2. Then do that.", "The end", "Ph.D. students study hard.", "Visit www.example.com today.",
+    "This is item no. 5 of the list.", "\u201cGood morning.\u201d She smiled.", "Well, well, well.", "Do not go; stay here.", "It is 10 a.m. now.", "It is 10 a.m. The sun is up.",
+    "Use the --force flag.", "It's John's book, isn't it?", "Really?!", "No way!!!", "Etc.", "St. Louis is a city.", "Jan. 5 is a date.", "He ran. she walked.", "A. Yes.",
+    "I got an A. It was great.", "Bring milk, eggs, etc. Then cook.", "# Heading", "* point one", "- point two", "Sen. Brown voted no.", "Gov. Green, Rep. White vs. Mr. Black.",
+    "The company (Foo Corp.) failed.", "He said: 'Fine.'", "Mail me at joe@example.org.", "Wow\u2026 amazing.", "That is all. [end]", "In 1999. In 2000.", "It was the no. 1 choice.",
+    "Call me at 8 p.m. I will be home.", "My friend Gen. Lee and Prof. X agree.", "One...Two...Three...", "Line one.Line two.", "Ok.", "I.e. this.", "Trust me.) She left.", "i think so. yes.",
+]
+WORDS = "river mountain coffee planet window garden music ocean silver dragon lantern bridge forest winter honey paper engine castle yellow teacher".split()
+ENDINGS = ["Any other questions?", "Is there anything else I can help with?", "the end.", " Peace! ", "\"Quote\""]
+MIXED = ["OK.", "123 456.", "Python https://example.com/a?b=c", "(see page 5)", "Hello World!", "A B C", "joe@example.org"]
+LANGUAGES = {
+    "en": ["The children play in the garden every afternoon.", "I would like to know what you think about this book.", "We have been waiting for the train since early morning."],
+    "es": ["Los niños juegan en el jardín todas las tardes.", "Me gustaría saber qué piensas de este libro.", "Hemos estado esperando el tren desde la mañana."],
+    "fr": ["Les enfants jouent dans le jardin tous les après-midi.", "J'aimerais savoir ce que vous pensez de ce livre.", "Nous attendons le train depuis ce matin."],
+    "de": ["Die Kinder spielen jeden Nachmittag im Garten.", "Ich möchte gerne wissen, was du über dieses Buch denkst.", "Wir warten seit dem frühen Morgen auf den Zug."],
+    "it": ["I bambini giocano nel giardino ogni pomeriggio.", "Vorrei sapere che cosa pensi di questo libro.", "Stiamo aspettando il treno da questa mattina."],
+    "pt": ["As crianças brincam no jardim todas as tardes.", "Eu gostaria de saber o que você pensa sobre este livro.", "Nós estamos esperando o trem desde a manhã."],
+    "vi": ["Trẻ em chơi trong vườn mỗi buổi chiều.", "Tôi muốn biết bạn nghĩ gì về cuốn sách này.", "Chúng tôi đã chờ tàu từ sáng sớm."],
+    "fi": ["Lapset leikkivät puutarhassa joka iltapäivä.", "Haluaisin tietää, mitä sinä ajattelet tästä kirjasta.", "Olemme odottaneet junaa aamusta asti."],
+    "sw": ["Watoto wanacheza katika bustani kila mchana.", "Ningependa kujua unafikiri nini kuhusu kitabu hiki.", "Tumekuwa tukisubiri treni tangu asubuhi na mapema."],
+    "pl": ["Dzieci bawią się w ogrodzie każdego popołudnia.", "Chciałbym wiedzieć, co myślisz o tej książce.", "Czekamy na pociąg od wczesnego rana."],
+    "ru": ["Дети играют в саду каждый день после обеда.", "Я хотел бы знать, что вы думаете об этой книге.", "Мы ждём поезд с самого утра."],
+    "uk": ["Діти граються в саду щодня після обіду.", "Я хотів би знати, що ви думаєте про цю книгу.", "Ми чекаємо на поїзд із самого ранку."],
+    "bg": ["Децата играят в градината всеки следобед.", "Бих искал да знам какво мислите за тази книга.", "Ние чакаме влака от ранна сутрин."],
+    "ar": ["يلعب الأطفال في الحديقة كل مساء.", "أود أن أعرف رأيك في هذا الكتاب.", "نحن ننتظر القطار منذ الصباح الباكر."],
+    "fa": ["کودکان هر روز بعدازظهر در باغ بازی می‌کنند.", "من می‌خواهم بدانم نظر شما درباره این کتاب چیست.", "ما از صبح زود منتظر قطار هستیم."],
+    "ur": ["بچے ہر دوپہر باغ میں کھیلتے ہیں۔", "میں جاننا چاہتا ہوں کہ آپ اس کتاب کے بارے میں کیا سوچتے ہیں۔", "ہم صبح سے ٹرین کا انتظار کر رہے ہیں۔"],
+    "hi": ["बच्चे हर दोपहर बगीचे में खेलते हैं।", "मैं जानना चाहता हूँ कि आप इस किताब के बारे में क्या सोचते हैं।", "हम सुबह से ट्रेन का इंतज़ार कर रहे हैं।"],
+    "mr": ["मुले दररोज दुपारी बागेत खेळतात आणि खूप आनंदी आहेत.", "मला जाणून घ्यायचे आहे की तुम्ही या पुस्तकाबद्दल काय विचार करता.", "आम्ही सकाळपासून गाडीची वाट पाहत आहोत आणि ती अजून आली नाही."],
+    "ne": ["बालबालिकाहरू हरेक दिउँसो बगैंचामा खेल्छन्।", "म तपाईं यो किताबको बारेमा के सोच्नुहुन्छ भनेर जान्न चाहन्छु।", "हामी बिहानैदेखि रेल पर्खिरहेका छौं र यो अझै आएको छैन।"],
+    "bn": ["শিশুরা প্রতিদিন বিকেলে বাগানে খেলা করে।", "আমি জানতে চাই আপনি এই বইটি সম্পর্কে কী ভাবেন।", "আমরা সকাল থেকে ট্রেনের জন্য অপেক্ষা করছি।"],
+    "pa": ["ਬੱਚੇ ਹਰ ਦੁਪਹਿਰ ਬਾਗ ਵਿੱਚ ਖੇਡਦੇ ਹਨ।", "ਮੈਂ ਜਾਣਨਾ ਚਾਹੁੰਦਾ ਹਾਂ ਕਿ ਤੁਸੀਂ ਇਸ ਕਿਤਾਬ ਬਾਰੇ ਕੀ ਸੋਚਦੇ ਹੋ।", "ਅਸੀਂ ਸਵੇਰ ਤੋਂ ਰੇਲਗੱਡੀ ਦੀ ਉਡੀਕ ਕਰ ਰਹੇ ਹਾਂ।"],
+    "gu": ["બાળકો દરરોજ બપોરે બગીચામાં રમે છે.", "હું જાણવા માંગુ છું કે તમે આ પુસ્તક વિશે શું વિચારો છો.", "અમે સવારથી ટ્રેનની રાહ જોઈ રહ્યા છીએ."],
+    "ta": ["குழந்தைகள் ஒவ்வொரு மதியமும் தோட்டத்தில் விளையாடுகிறார்கள்.", "இந்த புத்தகத்தைப் பற்றி நீங்கள் என்ன நினைக்கிறீர்கள் என்று அறிய விரும்புகிறேன்.", "நாங்கள் காலையிலிருந்து ரயிலுக்காக காத்திருக்கிறோம்."],
+    "te": ["పిల్లలు ప్రతి మధ్యాహ్నం తోటలో ఆడుకుంటారు.", "ఈ పుస్తకం గురించి మీరు ఏమనుకుంటున్నారో తెలుసుకోవాలనుకుంటున్నాను.", "మేము ఉదయం నుండి రైలు కోసం ఎదురుచూస్తున్నాము."],
+    "kn": ["ಮಕ್ಕಳು ಪ್ರತಿ ಮಧ್ಯಾಹ್ನ ತೋಟದಲ್ಲಿ ಆಟವಾಡುತ್ತಾರೆ.", "ಈ ಪುಸ್ತಕದ ಬಗ್ಗೆ ನೀವು ಏನು ಯೋಚಿಸುತ್ತೀರಿ ಎಂದು ತಿಳಿಯಲು ಬಯಸುತ್ತೇನೆ.", "ನಾವು ಬೆಳಿಗ್ಗೆಯಿಂದ ರೈಲಿಗಾಗಿ ಕಾಯುತ್ತಿದ್ದೇವೆ."],
+    "ml": ["കുട്ടികൾ എല്ലാ ഉച്ചയ്ക്കും പൂന്തോട്ടത്തിൽ കളിക്കുന്നു.", "ഈ പുസ്തകത്തെക്കുറിച്ച് നിങ്ങൾ എന്താണ് ചിന്തിക്കുന്നതെന്ന് അറിയാൻ ഞാൻ ആഗ്രഹിക്കുന്നു.", "ഞങ്ങൾ രാവിലെ മുതൽ ട്രെയിനിനായി കാത്തിരിക്കുന്നു."],
+    "th": ["เด็กๆ เล่นในสวนทุกบ่าย", "ฉันอยากรู้ว่าคุณคิดอย่างไรกับหนังสือเล่มนี้", "เรารอรถไฟมาตั้งแต่เช้าตรู่"],
+    "ko": ["아이들은 매일 오후 정원에서 놀아요.", "이 책에 대해 어떻게 생각하는지 알고 싶습니다.", "우리는 이른 아침부터 기차를 기다리고 있습니다."],
+    "ja": ["子供たちは毎日午後に庭で遊びます。", "この本についてどう思うか知りたいです。", "私たちは朝早くから電車を待っています。"],
+    "he": ["הילדים משחקים בגינה כל אחר הצהריים.", "הייתי רוצה לדעת מה אתה חושב על הספר הזה.", "אנחנו מחכים לרכבת מהבוקר."],
+}
