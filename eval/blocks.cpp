@@ -3,8 +3,11 @@
 #include "eval/blocks.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace cupel::eval {
 
@@ -25,24 +28,19 @@ void check_options(const PerplexityOptions& options, int64_t limit) {
               options.blocks);
 }
 
-/// How many blocks to take of `there`.
-int64_t block_count(int64_t there, int64_t wanted, const std::string& name) {
-  CUPEL_CHECK(wanted <= there, user, "'", name, "' has ", there, " blocks, fewer than the ", wanted,
-              " asked for");
-  return wanted > 0 ? wanted : there;
-}
-
 /// Blocks of `length`, the tail dropped; predictions from position `from` count.
-std::vector<Block> cut(const Tokens& ids, const PerplexityOptions& options, int64_t from,
-                       const std::string& name) {
-  const int64_t length = options.length, there = static_cast<int64_t>(ids.size()) / length;
+std::vector<Block> cut(const Tokens& ids, int64_t length, int64_t from, const std::string& name) {
+  const int64_t there = static_cast<int64_t>(ids.size()) / length;
   CUPEL_CHECK(there > 0, user, "'", name, "' has ", ids.size(), " tokens, less than one block of ",
               length, "; use a smaller --length or more text");
   std::vector<Block> out;
-  for (int64_t b = 0, count = block_count(there, options.blocks, name); b < count; ++b) {
+  for (int64_t b = 0; b < there; ++b) {
     const auto begin = ids.begin() + b * length, end = begin + length;
     // The last token is only predicted: what follows it lies outside the block.
-    out.push_back({Tokens(begin, end - 1), from, Tokens(begin + from + 1, end)});
+    out.push_back({Tokens(begin, end - 1),
+                   from,
+                   Tokens(begin + from + 1, end),
+                   {0, b * length, length - 1 - from}});
   }
   return out;
 }
@@ -50,19 +48,19 @@ std::vector<Block> cut(const Tokens& ids, const PerplexityOptions& options, int6
 /// Each token is scored once. Every window predicts the next `length` tokens and is given the one
 /// before them; the last one is filled to the left with real context (lm-eval's rolling
 /// log-likelihood).
-std::vector<Block> rolling(const Tokens& text, text::Token prefix, int64_t length) {
+void add_rolling(const Tokens& text, text::Token prefix, int64_t length, int64_t document,
+                 std::vector<Block>& out) {
   Tokens all = {prefix};
   all.insert(all.end(), text.begin(), text.end());
   const auto n = static_cast<int64_t>(text.size());
-  std::vector<Block> out;
   for (int64_t begin = 0; begin < n; begin += length) {
     const int64_t end = std::min(begin + length, n);
     const int64_t start = end == n ? std::max<int64_t>(0, n - length) : begin;
-    Block block{Tokens(all.begin() + start, all.begin() + end), begin - start, {}};
-    block.targets.assign(all.begin() + begin + 1, all.begin() + end + 1);
-    out.push_back(std::move(block));
+    out.push_back({Tokens(all.begin() + start, all.begin() + end),
+                   begin - start,
+                   Tokens(all.begin() + begin + 1, all.begin() + end + 1),
+                   {document, start - 1, end - begin}});
   }
-  return out;
 }
 
 /// The token that stands before a text: BOS, else EOS.
@@ -78,32 +76,92 @@ bool adds_bos(const text::Tokenizer& tokenizer) {
   return tokenizer.bos() >= 0 && !ids.empty() && ids.front() == tokenizer.bos();
 }
 
+std::vector<Block> cut_one_text(const text::Tokenizer& tokenizer, const std::vector<Tokens>& ids,
+                                const std::string& name, const PerplexityOptions& options) {
+  CUPEL_CHECK(ids.size() == 1, user, "the protocol '", protocol_name(options.protocol),
+              "' reads one plain text, but '", name, "' is a file of ", ids.size(),
+              " pages; use the protocol 'words'");
+  const bool half = options.protocol == Protocol::llamacpp;
+  auto blocks = cut(ids[0], options.length, half ? options.length / 2 : 0, name);
+  if (half && adds_bos(tokenizer))
+    for (Block& b : blocks) b.ids.front() = tokenizer.bos();
+  return blocks;
+}
+
+std::vector<Block> cut_documents(const text::Tokenizer& tokenizer, const std::vector<Tokens>& ids,
+                                 const std::string& name, const PerplexityOptions& options) {
+  std::vector<Block> blocks;
+  for (std::size_t d = 0; d < ids.size(); ++d)
+    add_rolling(ids[d], prefix_of(tokenizer), options.length, static_cast<int64_t>(d), blocks);
+  CUPEL_CHECK(!blocks.empty(), user, "'", name, "' is empty");
+  return blocks;
+}
+
+std::vector<Tokens> encode_all(const text::Tokenizer& tokenizer, const Corpus& corpus,
+                               bool add_special) {
+  std::vector<Tokens> out;
+  for (const CorpusDocument& d : corpus.documents)
+    out.push_back(tokenizer.encode(d.text, {false, add_special}));
+  return out;
+}
+
+std::string hash_of(const std::vector<Tokens>& ids) {
+  Sha256 hash;
+  for (const Tokens& document : ids) {
+    const auto size = static_cast<int64_t>(document.size());
+    hash.add(std::as_bytes(std::span(&size, 1))).add(std::as_bytes(std::span(document)));
+  }
+  return hash.hex();
+}
+
+BlockList list_of(const std::vector<Block>& blocks, const std::vector<Tokens>& ids,
+                  const Corpus& corpus, const PerplexityOptions& options) {
+  BlockList list{options.protocol, options.length, options.bos, corpus.sha256, hash_of(ids)};
+  for (const Tokens& document : ids) list.text_tokens += static_cast<int64_t>(document.size());
+  list.documents = static_cast<int64_t>(ids.size());
+  for (const Block& b : blocks) list.blocks.push_back(b.place);
+  return list;
+}
+
+void keep_first(std::vector<Block>& blocks, const Corpus& corpus, int64_t wanted) {
+  if (wanted == 0) return;
+  CUPEL_CHECK(!corpus.pages, user, "a number of blocks would cut the pages of '", corpus.name,
+              "' apart, whose words are counted whole; give a number of documents");
+  const auto there = static_cast<int64_t>(blocks.size());
+  CUPEL_CHECK(wanted <= there, user, "'", corpus.name, "' has ", there, " blocks, fewer than the ",
+              wanted, " asked for");
+  blocks.resize(static_cast<std::size_t>(wanted));
+}
+
 }  // namespace
 
-std::vector<Block> blocks_of(const text::Tokenizer& tokenizer, std::string_view text,
-                             const std::string& name, const PerplexityOptions& options,
-                             int64_t limit) {
+TextBlocks blocks_of(const text::Tokenizer& tokenizer, const Corpus& corpus,
+                     const PerplexityOptions& options, int64_t limit) {
   check_options(options, limit);
+  const bool rolling = options.protocol == Protocol::words;
   // A rolling window brings its own prefix.
-  const Tokens ids = tokenizer.encode(text, {false, options.protocol != Protocol::words});
-  switch (options.protocol) {
-    case Protocol::gptq:
-      return cut(ids, options, 0, name);
-    case Protocol::llamacpp: {
-      auto blocks = cut(ids, options, options.length / 2, name);
-      if (adds_bos(tokenizer))
-        for (Block& b : blocks) b.ids.front() = tokenizer.bos();
-      return blocks;
-    }
-    case Protocol::words: {
-      CUPEL_CHECK(!ids.empty(), user, "'", name, "' is empty");
-      auto blocks = rolling(ids, prefix_of(tokenizer), options.length);
-      const auto count = block_count(static_cast<int64_t>(blocks.size()), options.blocks, name);
-      blocks.resize(static_cast<std::size_t>(count));
-      return blocks;
-    }
+  const auto ids = encode_all(tokenizer, corpus, !rolling || options.bos == RollingBos::compat);
+  auto blocks = (rolling ? cut_documents : cut_one_text)(tokenizer, ids, corpus.name, options);
+  keep_first(blocks, corpus, options.blocks);
+  BlockList list = list_of(blocks, ids, corpus, options);
+  return {std::move(blocks), std::move(list)};
+}
+
+void keep_listed(TextBlocks& all, const BlockList& list, const std::string& file) {
+  check_same_text(all.list, list, file);
+  std::map<BlockPlace, Block*> there;
+  for (Block& b : all.blocks) there[b.place] = &b;
+  std::vector<Block> kept;
+  for (const BlockPlace& p : list.blocks) {
+    const auto found = there.find(p);
+    CUPEL_CHECK(found != there.end(), user, "'", file, "' lists a block of ", p.count,
+                " scored tokens that starts at token ", p.first, " of document ", p.document,
+                "; the text has none there, or the list names it twice");
+    kept.push_back(std::move(*found->second));
+    there.erase(found);
   }
-  fail(Fault::internal, "no such protocol");
+  all.blocks = std::move(kept);
+  all.list.blocks = list.blocks;
 }
 
 }  // namespace cupel::eval

@@ -8,41 +8,27 @@
 #include <string>
 #include <vector>
 
+#include "eval/block_list.h"
+#include "eval/corpus.h"
 #include "eval/divergence.h"
+#include "eval/reference.h"
 #include "text/scorer.h"
 #include "text/tokenizer.h"
 
 namespace cupel::eval {
 
-/// How a text becomes scored blocks. The number is comparable only within one protocol and length.
-///   gptq      the text is encoded once, cut into blocks of `length`, the tail dropped; every block
-///   alone; mean of the
-///             block means over its length - 1 targets.
-///   llamacpp  the same blocks, but the first token of each becomes BOS where the tokenizer adds
-///   one, and only the
-///             predictions of positions length / 2 .. length - 2 count.
-///   words     rolling log-likelihood of the whole text (each token scored once, windows of the
-///   model's length or
-///             `length`), per word and per byte (lm-eval's `wikitext`). With `blocks`, words and
-///             bytes are those of the part that was scored.
-enum class Protocol { gptq, llamacpp, words };
-Protocol protocol_from_name(std::string_view name);  ///< Fault::user for an unknown name
-std::string_view protocol_name(Protocol protocol);
-
-struct PerplexityOptions {
-  Protocol protocol = Protocol::gptq;
-  int64_t length = 2048;
-  int64_t blocks = 0;  ///< 0 is all
-};
-
 struct PerplexityResult {
   std::string file;
-  Protocol protocol = Protocol::gptq;
-  int64_t length = 0, blocks = 0, tokens = 0;  ///< tokens: those that were scored
-  double value = 0;                            ///< perplexity (words: per word)
-  double error = 0;  ///< standard error of `value`, from the spread of the block means
-  double byte_perplexity = 0, bits_per_byte = 0;  ///< words only
-  std::vector<double> block_nll;  ///< mean negative log-likelihood of each block, nats
+  BlockList list;                ///< protocol, length, the text and the blocks that were scored
+  int64_t tokens = 0;            ///< that were scored
+  double value = 0;              ///< perplexity (words: per word)
+  std::optional<double> error;   ///< standard error of `value`; unknown from a single sample
+  std::string error_over;        ///< the samples that `error` comes from: gptq "blocks", llamacpp
+                                 ///< "tokens", words "documents", or "windows" of a single one
+  int64_t words = 0, bytes = 0;  ///< words only: of the text that was scored, as it was before
+                                 ///< detokenizing
+  Estimate byte_perplexity, bits_per_byte;  ///< words only
+  std::vector<double> block_nll;            ///< mean negative log-likelihood of each block, nats
 };
 
 struct TextMeasure {
@@ -53,11 +39,30 @@ struct TextMeasure {
 /// Called with blocks done and blocks in all.
 using Advance = std::function<void(int64_t, int64_t)>;
 
-/// Scores `text` with every model in turn, block by block. With a reference its logits are computed
-/// once a block, and each model's divergence from it is taken at the scored positions; a reference
-/// that is one of the models is scored once and has no divergence. Sums are float64. Fault::user
-/// when the text has less than one block (the message says how many tokens there are), or when the
-/// reference's vocabulary is another one.
+/// One text to score with several models.
+struct TextJob {
+  std::vector<text::Scorer*> models;
+  /// What divergence is measured from: a model (which may be one of `models`: then it is scored
+  /// once and has no divergence), or something saved. At most one of the two.
+  text::Scorer* reference = nullptr;
+  Reference* saved = nullptr;
+  const text::Tokenizer* tokenizer = nullptr;
+  Corpus corpus;
+  PerplexityOptions options;
+  /// Score the blocks of an earlier run, which it lists, read from the file `blocks_file`.
+  std::optional<BlockList> blocks;
+  std::string blocks_file;
+  std::string save_reference;  ///< write the predictions of the only model here (reference_file.h)
+  Advance advance;
+};
+
+/// Scores the text with every model in turn, block by block, and takes each model's divergence from
+/// the reference at the scored positions. Sums are float64. Fault::user when the text has less than
+/// one block (the message says how many tokens there are), when the reference's vocabulary is
+/// another one, or when lists and files belong to another text, tokenizer or protocol.
+std::vector<TextMeasure> measure_text(const TextJob& job);
+
+/// The same for a plain text and nothing saved.
 std::vector<TextMeasure> measure_text(const std::vector<text::Scorer*>& models,
                                       text::Scorer* reference, const text::Tokenizer& tokenizer,
                                       std::string_view text, const std::string& name,

@@ -11,25 +11,10 @@
 
 namespace cupel::eval {
 
-namespace {
-
-constexpr std::size_t kSideBySide = 3;  // models that fit next to each other on a phone
-
-std::string positive(double value, int digits) {
-  return value > 0 ? fixed(value, digits) : "-";
-}
-
-/// "20.9625 ± 1.2000"; a line may break before the sign.
-std::string with_error(double value, double error, int digits) {
-  return error > 0 ? cat(fixed(value, digits), " \xC2\xB1\xC2\xA0", fixed(error, digits))
-                   : fixed(value, digits);
-}
-
 std::string file_name(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-/// File names where they tell the models apart, else paths.
 std::vector<std::string> labels_of(const std::vector<EvalResult>& results) {
   std::vector<std::string> names, paths;
   for (const EvalResult& r : results) {
@@ -40,9 +25,33 @@ std::vector<std::string> labels_of(const std::vector<EvalResult>& results) {
   return distinct ? names : paths;
 }
 
+namespace {
+
+constexpr std::size_t kSideBySide = 3;  // models that fit next to each other on a phone
+
+std::string positive(double value, int digits) {
+  return value > 0 ? fixed(value, digits) : "-";
+}
+
+/// "20.9625 ± 1.2000"; a line may break before the sign. The value alone where the error is
+/// unknown.
+std::string with_error(double value, const std::optional<double>& error, int digits) {
+  return error ? cat(fixed(value, digits), " \xC2\xB1\xC2\xA0", fixed(*error, digits))
+               : fixed(value, digits);
+}
+
+std::string or_dash(const std::optional<double>& value, int digits) {
+  return value ? fixed(*value, digits) : "-";
+}
+
+/// A lower bound says so.
+std::string kl_sign(const DivergenceResult& d) {
+  return d.kept_tokens > 0 ? "\xE2\x89\xA5\xC2\xA0" : "";
+}
+
 std::string protocol_text(const PerplexityResult& p) {
-  return cat(file_name(p.file), " (", protocol_name(p.protocol), ", ", p.blocks, " x ", p.length,
-             ")");
+  return cat(file_name(p.file), " (", protocol_name(p.list.protocol), ", ", p.list.blocks.size(),
+             " x ", p.list.length, ")");
 }
 
 const TextMeasure* measure_at(const EvalResult& r, std::size_t text) {
@@ -94,12 +103,16 @@ void add_text_facts(Facts& facts, const std::vector<EvalResult>& results, std::s
   });
   facts.add("bits a byte", [&](const EvalResult& r) {
     const TextMeasure* m = measure_at(r, text);
-    return m ? positive(m->perplexity.bits_per_byte, 4) : "";
+    return m && m->perplexity.bits_per_byte.value > 0
+               ? with_error(m->perplexity.bits_per_byte.value, m->perplexity.bits_per_byte.error, 4)
+               : "";
   });
   if (!divergence) return;
   facts.add(cat("KL from ", divergence->against, ", nats a token"), [&](const EvalResult& r) {
     const TextMeasure* m = measure_at(r, text);
-    return m && m->divergence ? with_error(m->divergence->kl_mean, m->divergence->kl_error, 6) : "";
+    return m && m->divergence ? cat(kl_sign(*m->divergence),
+                                    with_error(m->divergence->kl_mean, m->divergence->kl_error, 6))
+                              : "";
   });
   facts.add("same best token", [&](const EvalResult& r) {
     const TextMeasure* m = measure_at(r, text);
@@ -149,8 +162,9 @@ Table text_measures(const std::vector<EvalResult>& results, std::size_t text) {
     const DivergenceResult* d = m && m->divergence ? &*m->divergence : nullptr;
     t.rows.push_back({labels[i], positive(r.bits_per_weight, 3),
                       m ? fixed(m->perplexity.value, 4) : "-",
-                      m ? fixed(m->perplexity.error, 4) : "-", d ? fixed(d->kl_mean, 6) : "-",
-                      d ? fixed(d->kl_error, 6) : "-", d ? fixed(d->same_top1, 4) : "-"});
+                      m ? or_dash(m->perplexity.error, 4) : "-",
+                      d ? cat(kl_sign(*d), fixed(d->kl_mean, 6)) : "-",
+                      d ? or_dash(d->kl_error, 6) : "-", d ? fixed(d->same_top1, 4) : "-"});
   }
   return t;
 }
@@ -166,14 +180,6 @@ std::string row_a_model(const std::vector<EvalResult>& results) {
         break;
       }
   return cat(out, "<p class=\"title\">Models</p>", models_table(results).html());
-}
-
-std::string kl_note(const DivergenceResult& d) {
-  return cat(d.tokens, " tokens. Median ", fixed(d.kl_median, 4), ", 90 % below ",
-             fixed(d.kl_p90, 4), ", 99 % below ", fixed(d.kl_p99, 4), ", largest ",
-             fixed(d.kl_max, 3), "; reverse KL ", fixed(d.kl_reverse_mean, 4),
-             ". The right token's probability changed by ", fixed(100 * d.delta_p_mean, 2),
-             " points on average, ", fixed(100 * d.delta_p_rms, 2), " rms.");
 }
 
 }  // namespace
@@ -193,7 +199,7 @@ std::string pareto_section(const std::vector<EvalResult>& results) {
     if (r.texts.empty() || !r.texts[0].divergence) continue;
     points.x.push_back(r.bits_per_weight);
     points.y.push_back(r.texts[0].divergence->kl_mean);
-    points.error.push_back(r.texts[0].divergence->kl_error);
+    points.error.push_back(r.texts[0].divergence->kl_error.value_or(0));
     labels.push_back(names[i]);
   }
   if (labels.size() < 2) return "";
@@ -204,35 +210,6 @@ std::string pareto_section(const std::vector<EvalResult>& results) {
   text.log_y = true;
   return cat("<h2>Size against divergence</h2>\n<div class=\"charts\">",
              scatter_chart(text, points, labels), "</div>\n");
-}
-
-std::string divergence_section(const std::vector<EvalResult>& results) {
-  ChartText text;
-  text.x = "KL, nats";
-  text.y = "tokens";
-  int models = 0;
-  for (const EvalResult& r : results) {
-    bool any = false;
-    for (const TextMeasure& m : r.texts) {
-      if (!m.divergence) continue;
-      text.cover_x.insert(text.cover_x.end(), m.divergence->kl.begin(), m.divergence->kl.end());
-      any = true;
-    }
-    models += any;
-  }
-  std::string out;
-  const auto names = labels_of(results);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    for (const TextMeasure& m : results[i].texts) {
-      if (!m.divergence) continue;
-      text.title = cat("KL of each token, ", models > 1 ? cat(names[i], ", ") : "",
-                       file_name(m.perplexity.file));
-      text.note = kl_note(*m.divergence);
-      out += log_histogram(text, m.divergence->kl, 48);
-    }
-  return out.empty() ? ""
-                     : cat("<h2>How far each prediction moved</h2>\n<div class=\"charts\">", out,
-                           "</div>\n");
 }
 
 }  // namespace cupel::eval

@@ -67,7 +67,8 @@ std::string tiles_section(const RunReport& report) {
                                 : cat("perplexity, from ", fixed(b.texts[0].perplexity.value, 2)));
     if (const auto& d = a.texts[0].divergence) {
       out += tile(fixed(d->kl_mean, 4),
-                  cat("KL, nats a token, \xC2\xB1\xC2\xA0", fixed(d->kl_error, 4)));
+                  cat("KL, nats a token",
+                      d->kl_error ? cat(", \xC2\xB1\xC2\xA0", fixed(*d->kl_error, 4)) : ""));
       out += tile(cat(fixed(100 * d->same_top1, 1), " %"), "same best token");
     }
   }

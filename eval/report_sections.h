@@ -14,6 +14,11 @@ namespace cupel::eval {
 // report_results.cpp
 std::string results_section(const std::vector<EvalResult>& results);
 std::string pareto_section(const std::vector<EvalResult>& results);
+/// File names where they tell the models apart, else paths.
+std::vector<std::string> labels_of(const std::vector<EvalResult>& results);
+std::string file_name(const std::string& path);
+
+// report_divergence.cpp
 std::string divergence_section(const std::vector<EvalResult>& results);
 
 // report_matrices.cpp

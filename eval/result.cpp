@@ -2,8 +2,6 @@
 // Copyright the Cupel authors
 #include "eval/result.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/cat.h"
 #include "eval/table.h"
 
@@ -11,37 +9,17 @@ namespace cupel::eval {
 
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json perplexity_json(const PerplexityResult& p) {
-  ordered_json out = {{"file", p.file},     {"protocol", protocol_name(p.protocol)},
-                      {"length", p.length}, {"blocks", p.blocks},
-                      {"tokens", p.tokens}, {"value", p.value},
-                      {"stderr", p.error},  {"block_nll", p.block_nll}};
-  if (p.protocol == Protocol::words) {
-    out["byte_perplexity"] = p.byte_perplexity;
-    out["bits_per_byte"] = p.bits_per_byte;
-  }
-  return out;
-}
-
-ordered_json divergence_json(const DivergenceResult& d) {
-  return {{"against", d.against},
-          {"tokens", d.tokens},
-          {"kl_mean", d.kl_mean},
-          {"kl_stderr", d.kl_error},
-          {"kl_median", d.kl_median},
-          {"kl_p90", d.kl_p90},
-          {"kl_p99", d.kl_p99},
-          {"kl_max", d.kl_max},
-          {"kl_reverse_mean", d.kl_reverse_mean},
-          {"same_top1", d.same_top1},
-          {"delta_p_mean", d.delta_p_mean},
-          {"delta_p_rms", d.delta_p_rms}};
-}
-
 std::string or_dash(double value, int digits) {
   return value > 0 ? fixed(value, digits) : "-";
+}
+
+std::string or_dash(const std::optional<double>& value, int digits) {
+  return value ? fixed(*value, digits) : "-";
+}
+
+/// A lower bound says so: ">=0.4711".
+std::string kl_text(const DivergenceResult& d) {
+  return cat(d.kept_tokens > 0 ? ">=" : "", fixed(d.kl_mean, 6));
 }
 
 Table table_of(const std::vector<EvalResult>& results) {
@@ -53,10 +31,10 @@ Table table_of(const std::vector<EvalResult>& results) {
                                     or_dash(r.bits_per_weight, 3)};
     const TextMeasure* m = r.texts.empty() ? nullptr : &r.texts.front();
     row.push_back(m ? fixed(m->perplexity.value, 4) : "-");
-    row.push_back(m ? fixed(m->perplexity.error, 3) : "-");
+    row.push_back(m ? or_dash(m->perplexity.error, 3) : "-");
     const bool d = m && m->divergence;
-    row.push_back(d ? fixed(m->divergence->kl_mean, 6) : "-");
-    row.push_back(d ? fixed(m->divergence->kl_error, 6) : "-");
+    row.push_back(d ? kl_text(*m->divergence) : "-");
+    row.push_back(d ? or_dash(m->divergence->kl_error, 6) : "-");
     row.push_back(d ? fixed(m->divergence->same_top1, 4) : "-");
     row.push_back(or_dash(r.prompt_tokens_per_second, 1));
     row.push_back(or_dash(r.decode_tokens_per_second, 1));
@@ -66,31 +44,6 @@ Table table_of(const std::vector<EvalResult>& results) {
 }
 
 }  // namespace
-
-std::string to_json(const EvalResult& r, int indent) {
-  ordered_json out = {{"model", r.model},
-                      {"engine", r.engine},
-                      {"bytes", r.bytes},
-                      {"parameters", r.parameters},
-                      {"bits_per_weight", r.bits_per_weight},
-                      {"bits_per_weight_matrices", r.bits_per_weight_matrices},
-                      {"perplexity", ordered_json::array()},
-                      {"prompt_tokens_per_second", r.prompt_tokens_per_second},
-                      {"decode_tokens_per_second", r.decode_tokens_per_second}};
-  for (const TextMeasure& m : r.texts) {
-    out["perplexity"].push_back(perplexity_json(m.perplexity));
-    // One object for one text, a list for several.
-    if (!m.divergence) continue;
-    if (!out.contains("divergence"))
-      out["divergence"] = divergence_json(*m.divergence);
-    else if (out["divergence"].is_object())
-      out["divergence"] = {out["divergence"], divergence_json(*m.divergence)};
-    else
-      out["divergence"].push_back(divergence_json(*m.divergence));
-  }
-  // A path need not be UTF-8: what isn't becomes U+FFFD.
-  return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 std::string text_table(const std::vector<EvalResult>& results) {
   return table_of(results).text();

@@ -22,6 +22,7 @@ struct EvalResult {
 };
 
 /// Stable keys (docs/cli.md): model, bytes, bits_per_weight, perplexity: [...], divergence: {...}.
+/// A figure that is not known, such as the error from a single sample, is null.
 std::string to_json(const EvalResult& result, int indent = 2);
 /// A table for a terminal: one row a model.
 std::string text_table(const std::vector<EvalResult>& results);

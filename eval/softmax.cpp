@@ -2,10 +2,12 @@
 // Copyright the Cupel authors
 #include "eval/softmax.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstddef>
+#include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "base/vector_clones.h"
 
@@ -55,14 +57,39 @@ CUPEL_VECTOR_CLONES double exp_shifted(std::span<const float> x, float largest,
                                        std::span<double> out) {
   const float* in = x.data();
   double* e = out.data();
-  const std::size_t n = x.size(), whole = n / kLanes * kLanes;
+  const std::size_t n = x.size();
   for (std::size_t i = 0; i < n; ++i)
     e[i] = exp_negative(static_cast<double>(in[i]) - static_cast<double>(largest));
+  return sum(out.first(n));
+}
+
+CUPEL_VECTOR_CLONES double sum(std::span<const double> values) {
+  const double* v = values.data();
+  const std::size_t n = values.size(), whole = n / kLanes * kLanes;
   std::array<double, kLanes> sums{};
   for (std::size_t i = 0; i < whole; i += kLanes)
-    for (std::size_t j = 0; j < kLanes; ++j) sums[j] += e[i + j];
-  for (std::size_t i = whole; i < n; ++i) sums[i - whole] += e[i];
+    for (std::size_t j = 0; j < kLanes; ++j) sums[j] += v[i + j];
+  for (std::size_t i = whole; i < n; ++i) sums[i - whole] += v[i];
   return total(sums);
+}
+
+CUPEL_VECTOR_CLONES bool all_finite(const float* x, std::size_t n) {
+  uint32_t bad = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(x[i]) & 0x7F800000u) == 0x7F800000u);
+  return bad == 0;
+}
+
+std::ptrdiff_t first_not_finite(std::span<const float> x) {
+  if (all_finite(x.data(), x.size())) return -1;
+  return std::find_if(x.begin(), x.end(), [](float v) { return !std::isfinite(v); }) - x.begin();
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  thread_local std::vector<double> terms;
+  terms.resize(logits.size());
+  const float largest = *std::max_element(logits.begin(), logits.end());
+  return static_cast<double>(largest) + std::log(exp_shifted(logits, largest, terms));
 }
 
 CUPEL_VECTOR_CLONES CrossSums cross_sums(std::span<const double> p, std::span<const double> q,

@@ -2,6 +2,7 @@
 // Copyright the Cupel authors
 #include "cli/commands/eval.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "cli/bits.h"
 #include "eval/perplexity.h"
+#include "eval/reference_file.h"
 #include "eval/report.h"
 #include "format/checkpoint.h"
 #include "runtime/bench.h"
@@ -18,6 +20,8 @@ namespace cupel::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int64_t kLeastContext = 4096;  // positions; memory follows those that are used
 
 void measure_speed(const CommonOptions& common, Subject& subject) {
   runtime::BenchOptions options;
@@ -36,22 +40,105 @@ std::vector<text::Scorer*> scorers_of(std::vector<Subject>& subjects) {
   return out;
 }
 
+/// What divergence is measured from.
+struct Against {
+  Subject model;  ///< another model, when `saved` is null
+  std::unique_ptr<eval::SavedReference> saved;
+  text::Scorer* scorer = nullptr;
+  std::string name;
+};
+
+bool is_saved(const std::string& path) {
+  return path.ends_with(".cref") || eval::is_reference_file(path);
+}
+
+Against open_against(const EvalCommand& command, const std::vector<Subject>& subjects,
+                     const OpenSubject& open) {
+  Against out;
+  out.name = command.against;
+  if (command.against.empty()) {
+    if (subjects.size() < 2) return out;
+    out.scorer = subjects[0].scorer.get();
+    out.name = command.models[0];
+  } else if (is_saved(command.against)) {
+    out.saved = std::make_unique<eval::SavedReference>(command.against);
+  } else {
+    out.model = in_frame("opening " + command.against,
+                         [&] { return open(command.against, command.against_engine); });
+    out.scorer = out.model.scorer.get();
+  }
+  return out;
+}
+
+/// One tokenizer makes the ids that every model reads.
+void check_tokenizers(const EvalCommand& command, const std::vector<Subject>& subjects,
+                      const Against& against) {
+  CUPEL_CHECK(subjects[0].tokenizer, data, "'", command.models[0],
+              "' has no tokenizer, which --perplexity needs");
+  std::vector<std::pair<std::string, const text::Tokenizer*>> others;
+  for (std::size_t i = 1; i < subjects.size(); ++i)
+    others.emplace_back(command.models[i], subjects[i].tokenizer.get());
+  if (against.model.tokenizer) others.emplace_back(against.name, against.model.tokenizer.get());
+  std::string first;
+  for (const auto& [name, tokenizer] : others) {
+    if (!tokenizer || tokenizer == subjects[0].tokenizer.get()) continue;
+    if (first.empty()) first = eval::vocabulary_sha256(*subjects[0].tokenizer);
+    CUPEL_CHECK(eval::vocabulary_sha256(*tokenizer) == first, user, "the tokenizers of '",
+                command.models[0], "' and '", name,
+                "' differ: their tokens have other texts, so one text can't be scored with both");
+  }
+}
+
+eval::TextJob job_of(const EvalCommand& command, std::vector<Subject>& subjects,
+                     const Against& against, const std::string& file) {
+  eval::TextJob job;
+  job.models = scorers_of(subjects);
+  job.reference = against.scorer;
+  job.saved = against.saved.get();
+  job.tokenizer = subjects[0].tokenizer.get();
+  job.corpus = eval::read_corpus(file, command.documents);
+  job.options = {eval::protocol_from_name(command.protocol), command.length, command.blocks,
+                 eval::rolling_bos_from_name(command.rolling_bos)};
+  job.save_reference = command.save_reference;
+  job.blocks_file = command.blocks_file;
+  if (!command.blocks_file.empty())
+    job.blocks = eval::find_block_list(read_text(command.blocks_file), command.blocks_file,
+                                       job.corpus.sha256);
+  return job;
+}
+
 void measure_texts(const EvalCommand& command, std::vector<Subject>& subjects,
-                   text::Scorer* reference, const std::string& reference_name) {
-  const eval::PerplexityOptions options{eval::protocol_from_name(command.protocol), command.length,
-                                        command.blocks};
+                   const Against& against) {
+  if (!command.perplexity.empty()) check_tokenizers(command, subjects, against);
   for (const std::string& file : command.perplexity) {
+    eval::TextJob job = job_of(command, subjects, against, file);
     log::Progress progress("scoring " + fs::path(file).filename().string(), 1, "blocks");
-    auto measures =
-        eval::measure_text(scorers_of(subjects), reference, *subjects[0].tokenizer, read_text(file),
-                           file, options, [&](int64_t done, int64_t all) {
-                             progress.update(static_cast<double>(done) / static_cast<double>(all));
-                           });
+    job.advance = [&](int64_t done, int64_t all) {
+      progress.update(static_cast<double>(done) / static_cast<double>(all));
+    };
+    auto measures = eval::measure_text(job);
     for (std::size_t i = 0; i < subjects.size(); ++i) {
-      if (measures[i].divergence) measures[i].divergence->against = reference_name;
+      if (measures[i].divergence) measures[i].divergence->against = against.name;
       subjects[i].facts.texts.push_back(std::move(measures[i]));
     }
   }
+}
+
+/// What one option asks of the others.
+void check_command(const EvalCommand& command) {
+  CUPEL_CHECK(!command.several || command.models.size() > 1 || !command.against.empty(), user,
+              "compare needs two models or more, or --against; 'cupel eval' measures one");
+  CUPEL_CHECK(command.blocks_file.empty() || command.blocks == 0, user,
+              "--blocks and --blocks-file exclude each other");
+  CUPEL_CHECK(command.save_reference.empty() ||
+                  (command.models.size() == 1 && command.perplexity.size() == 1),
+              user, "--save-reference needs one model and one --perplexity text");
+}
+
+/// Positions for the blocks that are asked for, as far as the model has them.
+int64_t context_for(const EvalCommand& command, const format::ModelConfig& config) {
+  const int64_t wanted = std::max(command.length, kLeastContext);
+  return config.rope.type == "dynamic" ? wanted : std::min(wanted, config.max_positions);
 }
 
 }  // namespace
@@ -70,9 +157,10 @@ eval::EvalResult model_facts(const std::string& path, const std::string& engine)
 
 Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& command,
                              const std::string& path) {
-  const RuntimeOptions options{path, command.activations, command.kv, 0};
+  RuntimeOptions options{path, command.activations, command.kv, 0};
   Subject s;
   s.packed = open_runtime(common, options);
+  options.context = context_for(command, s.packed->config());
   s.facts = model_facts(path, cat("runtime ", kernels::isa_name(s.packed->options().isa), ", ",
                                   command.activations, " activations"));
   s.tokenizer = s.packed->tokenizer();
@@ -81,20 +169,11 @@ Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& com
 }
 
 int eval_command(const CommonOptions& common, const EvalCommand& command, const OpenSubject& open) {
+  check_command(command);
   std::vector<Subject> subjects;
   for (const std::string& path : command.models)
     subjects.push_back(in_frame("opening " + path, [&] { return open(path, command.engine); }));
-  CUPEL_CHECK(subjects[0].tokenizer, data, "'", command.models[0], "' has no tokenizer");
-  Subject other;
-  text::Scorer* reference =
-      subjects.size() > 1 && command.against.empty() ? subjects[0].scorer.get() : nullptr;
-  std::string reference_name = reference ? command.models[0] : command.against;
-  if (!command.against.empty()) {
-    other = in_frame("opening " + command.against,
-                     [&] { return open(command.against, command.against_engine); });
-    reference = other.scorer.get();
-  }
-  measure_texts(command, subjects, reference, reference_name);
+  measure_texts(command, subjects, open_against(command, subjects, open));
   std::vector<eval::EvalResult> results;
   for (Subject& s : subjects) {
     if (command.speed && s.packed) measure_speed(common, s);

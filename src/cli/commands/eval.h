@@ -25,10 +25,14 @@ using OpenSubject = std::function<Subject(const std::string& path, const std::st
 
 struct EvalCommand {
   std::vector<std::string> models;
-  std::string against;
+  bool several = false;                 ///< `compare`
+  std::string against;                  ///< a model, or a file that --save-reference wrote
   std::vector<std::string> perplexity;  ///< text files
   std::string protocol = "gptq";
-  int64_t length = 2048, blocks = 0;
+  std::string rolling_bos = "once";  ///< once | compat
+  int64_t length = 2048, blocks = 0, documents = 0;
+  std::string blocks_file;              ///< JSON of an earlier run: score the same blocks
+  std::string save_reference;           ///< keep this model's predictions in a file
   std::string engine = "auto";          ///< auto | runtime | torch
   std::string against_engine = "auto";  ///< the same for `against`
   std::string dtype = "float32";        ///< arithmetic (torch engine)

@@ -54,7 +54,9 @@ Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& com
                                   command.weights_dtype == "stored"
                                       ? ""
                                       : cat(", weights rounded to ", command.weights_dtype)));
-  s.tokenizer = text::Tokenizer::from_json(checkpoint->tokenizer_json());
+  // A model without one can be measured beside another that has it.
+  if (const std::string json = checkpoint->tokenizer_json(); !json.empty())
+    s.tokenizer = text::Tokenizer::from_json(json);
   s.scorer = std::make_unique<OwningScorer>(core::Model(checkpoint, options), path);
   return s;
 }

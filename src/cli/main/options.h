@@ -51,11 +51,21 @@ inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, b
       command.add_option("MODEL", e.models, "models: .cupel, .gguf or a Hugging Face folder")
           ->required();
   if (!several) models->expected(1);
-  command.add_option("--perplexity", e.perplexity, "a text file to score (repeatable)");
+  command.parse_complete_callback([&e, several] { e.several = several; });
+  command.add_option("--perplexity", e.perplexity,
+                     "a text to score, or a .jsonl of pages (repeatable)");
   command.add_option("--protocol", e.protocol, "gptq, llamacpp or words");
+  command.add_option("--rolling-bos", e.rolling_bos,
+                     "protocol words: once, or compat (BOS twice, as lm-eval 0.4.13)");
   command.add_option("--length", e.length, "tokens a block")->check(CLI::Range(2, 1 << 20));
   command.add_option("--blocks", e.blocks, "first blocks only (0: all)");
-  command.add_option("--against", e.against, "the model to measure divergence from");
+  command.add_option("--documents", e.documents, "first pages of a .jsonl only (0: all)");
+  command.add_option("--blocks-file", e.blocks_file,
+                     "score the blocks that an earlier run listed in its --json file");
+  command.add_option("--save-reference", e.save_reference,
+                     "keep the model's predictions in this .cref file, for --against");
+  command.add_option("--against", e.against,
+                     "what to measure divergence from: a model, or a .cref file");
   command.add_option("--engine", e.engine, "auto, runtime or torch")
       ->check(CLI::IsMember({"auto", "runtime", "torch"}));
   command.add_option("--against-engine", e.against_engine, "auto, runtime or torch, for --against")

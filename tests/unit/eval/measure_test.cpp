@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/cat.h"
 #include "eval/perplexity.h"
 #include "tests/unit/eval/fakes.h"
 
@@ -34,7 +35,7 @@ TEST(Measure, ReferenceThatIsAModelIsScoredOnceAndHasNoDivergence) {
   const double z = std::exp(3.0) + 28, p = std::exp(3.0) / z, q = 1 / z;
   EXPECT_NEAR(out[0].divergence->kl_mean, std::log(29) + p * std::log(p) + 28 * q * std::log(q),
               1e-9);
-  EXPECT_NEAR(out[0].divergence->kl_error, 0, 1e-12);
+  EXPECT_NEAR(*out[0].divergence->kl_error, 0, 1e-12);
 }
 
 TEST(Measure, ReferenceOutsideTheModels) {
@@ -43,7 +44,7 @@ TEST(Measure, ReferenceOutsideTheModels) {
   const auto out =
       measure_text({&same, &other}, &base, LetterTokenizer(), kText, "t.txt", kOptions);
   EXPECT_EQ(base.calls.size(), 2u);
-  EXPECT_EQ(out[0].divergence->kl_max, 0);
+  EXPECT_EQ(out[0].divergence->kl_spread.max, 0);
   EXPECT_EQ(out[0].divergence->same_top1, 1);
   EXPECT_GT(out[1].divergence->kl_mean, 0);
 }
@@ -101,14 +102,53 @@ TEST(Measure, TokenizerOfAnotherModel) {
             "token 2 lies outside the model's 2 logits: the tokenizer belongs to another model");
 }
 
-TEST(Measure, NotANumberIsNamed) {
+TEST(Measure, NumbersThatAreNotFiniteAreNamed) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+        -std::numeric_limits<float>::infinity()}) {
+    // Token 7 is no target: its logit alone is bad, in the second block.
+    FakeScorer broken("broken", [&](const Tokens& ids, int64_t p) {
+      return one_hot(7, p == 2 && ids[0] == 4 ? bad : 0.0f);
+    });
+    const Error e = error_of([&] {
+      measure_text({&broken}, nullptr, LetterTokenizer(), "abcdefgh", "t.txt", kOptions);
+    });
+    EXPECT_EQ(e.fault(), Fault::data);
+    EXPECT_EQ(e.message(), cat("the logit of token 7 at position 2 is ", bad, " in broken"));
+    ASSERT_EQ(e.trail().size(), 1u);
+    EXPECT_NE(std::string(e.what()).find("scoring block 1 with broken"), std::string::npos);
+  }
+}
+
+TEST(Measure, ReferenceIsCheckedToo) {
+  FakeScorer model = uniform();
   FakeScorer broken("broken", [](const Tokens&, int64_t p) {
-    return one_hot(0, p == 2 ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
+    return one_hot(0, p == 1 ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
   });
-  const Error e = error_of(
-      [&] { measure_text({&broken}, nullptr, LetterTokenizer(), kText, "t.txt", kOptions); });
-  EXPECT_EQ(e.fault(), Fault::data);
-  EXPECT_EQ(e.message(), "the log-likelihood at position 2 of block 0 is not finite in broken");
+  EXPECT_EQ(error_of([&] {
+              measure_text({&model}, &broken, LetterTokenizer(), kText, "t.txt", kOptions);
+            }).message(),
+            "the logit of token 0 at position 1 is nan in broken");
+}
+
+TEST(Measure, EveryPositionHasItsContextAndClass) {
+  FakeScorer base = repeater(3), other = uniform();
+  const auto out = measure_text({&other}, &base, LetterTokenizer(), "ab cdab c", "t.txt", kOptions);
+  const auto& d = *out.at(0).divergence;
+  // Blocks "ab c" and "dab ": contexts 1 to 3 of each.
+  ASSERT_EQ(d.by_position.size(), 2u);
+  EXPECT_EQ(d.by_position[0].tokens, 2);
+  EXPECT_EQ(d.by_position[1].tokens, 4);
+  // b, c | a, b are letters; c follows a space.
+  ASSERT_EQ(d.by_class.size(), 3u);
+  EXPECT_EQ(d.by_class[0].name, "word start");
+  EXPECT_EQ(d.by_class[0].tokens, 1);
+  EXPECT_EQ(d.by_class[1].name, "word continuation");
+  EXPECT_EQ(d.by_class[1].tokens, 3);
+  EXPECT_EQ(d.by_class[2].name, "white space");
+  EXPECT_EQ(d.by_class[2].tokens, 2);
+  // The reference's perplexity comes from the same tokens.
+  EXPECT_NEAR(d.perplexity->model, out[0].perplexity.value, 1e-9);
 }
 
 TEST(Measure, ShortestModelDecides) {

@@ -36,10 +36,12 @@ TEST(Gptq, MeanOfBlockMeansOverShiftedTargets) {
   EXPECT_NEAR(r.block_nll[1], second, 1e-12);
   EXPECT_NEAR(r.value, std::exp((first + second) / 2), 1e-12);
   // Two values: the standard error of their mean is half their distance.
-  EXPECT_NEAR(r.error, r.value * (first - second) / 2, 1e-12);
+  EXPECT_NEAR(*r.error, r.value * (first - second) / 2, 1e-12);
+  EXPECT_EQ(r.error_over, "blocks");
   EXPECT_EQ(r.tokens, 6);
-  EXPECT_EQ(r.blocks, 2);
-  EXPECT_EQ(r.length, 4);
+  EXPECT_EQ(r.list.blocks, (std::vector<BlockPlace>{{0, 0, 3}, {0, 4, 3}}));
+  EXPECT_EQ(r.list.length, 4);
+  EXPECT_EQ(r.list.text_tokens, 10);
   EXPECT_EQ(r.file, "t.txt");
 }
 
@@ -52,7 +54,7 @@ TEST(Gptq, AllMassOnThePreviousTokenIsRightOnlyWhereItRepeats) {
 TEST(Gptq, UniformModelHasThePerplexityOfItsVocabulary) {
   FakeScorer scorer = uniform();
   EXPECT_NEAR(measure(scorer, "some text", {Protocol::gptq, 3, 0}).value, 29, 1e-11);
-  EXPECT_NEAR(measure(scorer, "some text", {Protocol::gptq, 3, 0}).error, 0, 1e-12);
+  EXPECT_NEAR(*measure(scorer, "some text", {Protocol::gptq, 3, 0}).error, 0, 1e-12);
 }
 
 TEST(Gptq, BosStandsAtTheStartOfTheTextAlone) {
@@ -67,8 +69,25 @@ TEST(Gptq, BosStandsAtTheStartOfTheTextAlone) {
 
 TEST(Gptq, TakesTheFirstBlocks) {
   FakeScorer scorer = uniform();
-  EXPECT_EQ(measure(scorer, "abcdefgh", {Protocol::gptq, 2, 3}).blocks, 3);
+  EXPECT_EQ(measure(scorer, "abcdefgh", {Protocol::gptq, 2, 3}).list.blocks.size(), 3u);
   EXPECT_EQ(scorer.calls.size(), 3u);
+}
+
+TEST(Gptq, OneBlockHasNoError) {
+  FakeScorer scorer = repeater(5);
+  EXPECT_FALSE(measure(scorer, "aabc", {Protocol::gptq, 4, 0}).error);
+}
+
+TEST(LlamaCpp, ErrorComesFromTheTokens) {
+  FakeScorer scorer = repeater(4);
+  // One block, positions 3 and 4: a miss and a hit.
+  const auto r = measure(scorer, "aaaabb", {Protocol::llamacpp, 6, 0});
+  const double mean = (miss(4) + hit(4)) / 2;
+  const double squares = (miss(4) * miss(4) + hit(4) * hit(4)) / 2;
+  EXPECT_NEAR(r.value, std::exp(mean), 1e-12);
+  EXPECT_NEAR(*r.error, r.value * std::sqrt((squares - mean * mean) / (2 - 1)), 1e-9);
+  EXPECT_EQ(r.error_over, "tokens");
+  EXPECT_EQ(r.list.blocks, (std::vector<BlockPlace>{{0, 0, 2}}));
 }
 
 TEST(LlamaCpp, ScoresPositionsFromTheMiddleToTheLastButOne) {
@@ -126,6 +145,10 @@ TEST(Protocols, NamesReadBack) {
   const Error e = error_of([] { protocol_from_name("awq"); });
   EXPECT_EQ(e.fault(), Fault::user);
   EXPECT_EQ(e.message(), "unknown protocol 'awq' (known: gptq, llamacpp, words)");
+  for (const RollingBos b : {RollingBos::once, RollingBos::compat})
+    EXPECT_EQ(rolling_bos_from_name(rolling_bos_name(b)), b);
+  EXPECT_EQ(error_of([] { rolling_bos_from_name("twice"); }).message(),
+            "unknown rolling BOS 'twice' (known: once, compat)");
 }
 
 }  // namespace

@@ -26,11 +26,41 @@ TEST(ResultJson, KeysThatScriptsRelyOn) {
                              "decode_tokens_per_second", "divergence", "engine", "model",
                              "parameters", "perplexity", "prompt_tokens_per_second"}));
   ASSERT_EQ(out["perplexity"].size(), 1u);
-  EXPECT_EQ(keys(out["perplexity"][0]), (Keys{"block_nll", "blocks", "file", "length", "protocol",
-                                              "stderr", "tokens", "value"}));
-  EXPECT_EQ(keys(out["divergence"]),
-            (Keys{"against", "delta_p_mean", "delta_p_rms", "kl_max", "kl_mean", "kl_median",
-                  "kl_p90", "kl_p99", "kl_reverse_mean", "kl_stderr", "same_top1", "tokens"}));
+  EXPECT_EQ(keys(out["perplexity"][0]),
+            (Keys{"block_list", "block_nll", "blocks", "file", "length", "protocol", "stderr",
+                  "stderr_over", "text", "tokens", "value"}));
+  EXPECT_EQ(out["perplexity"][0]["stderr"], 1.25);
+  EXPECT_EQ(out["perplexity"][0]["block_list"][1],
+            (json{{"document", 0}, {"first", 1024}, {"count", 1023}, {"nll", 3.1}}));
+  EXPECT_EQ(keys(out["divergence"]), (Keys{"against",
+                                           "by_class",
+                                           "by_position",
+                                           "delta_p_max",
+                                           "delta_p_mean",
+                                           "delta_p_min",
+                                           "delta_p_percentiles",
+                                           "delta_p_rms",
+                                           "delta_p_rms_stderr",
+                                           "delta_p_stderr",
+                                           "kl_is_lower_bound",
+                                           "kl_max",
+                                           "kl_mean",
+                                           "kl_median",
+                                           "kl_min",
+                                           "kl_over",
+                                           "kl_p90",
+                                           "kl_p99",
+                                           "kl_percentiles",
+                                           "kl_reverse_mean",
+                                           "kl_reverse_stderr",
+                                           "kl_stderr",
+                                           "perplexity",
+                                           "same_top1",
+                                           "same_top1_stderr",
+                                           "tokens"}));
+  EXPECT_TRUE(out["divergence"]["kl_percentiles"].contains("99.9"));
+  EXPECT_EQ(out["divergence"]["by_position"][1]["to"], 3);
+  EXPECT_EQ(out["divergence"]["by_class"][0]["class"], "digits");
   EXPECT_EQ(out["model"], "m.cupel");
   EXPECT_EQ(out["perplexity"][0]["protocol"], "gptq");
   EXPECT_EQ(out["perplexity"][0]["value"], 20.9625);
@@ -39,11 +69,25 @@ TEST(ResultJson, KeysThatScriptsRelyOn) {
 
 TEST(ResultJson, WordsHaveTheirBytes) {
   EvalResult r = test::example_result("m", 1, false);
-  r.texts[0].perplexity.protocol = Protocol::words;
+  r.texts[0].perplexity.list.protocol = Protocol::words;
   const json out = json::parse(to_json(r));
   EXPECT_FALSE(out.contains("divergence"));
   EXPECT_TRUE(out["perplexity"][0].contains("byte_perplexity"));
   EXPECT_TRUE(out["perplexity"][0].contains("bits_per_byte"));
+  EXPECT_EQ(out["perplexity"][0]["rolling_bos"], "once");
+}
+
+TEST(ResultJson, WhatIsUnknownIsNullAndADash) {
+  EvalResult r = test::example_result("m", 1, true);
+  r.texts[0].perplexity.error.reset();
+  r.texts[0].divergence->kl_error.reset();
+  const json out = json::parse(to_json(r));
+  EXPECT_TRUE(out["perplexity"][0]["stderr"].is_null());
+  EXPECT_TRUE(out["divergence"]["kl_stderr"].is_null());
+  EXPECT_NE(markdown_table({r}).find("| 20.9625 | - | 0.071300 | - |"), std::string::npos);
+  r.texts[0].divergence->kept_tokens = 256;
+  EXPECT_NE(markdown_table({r}).find("| >=0.071300 |"), std::string::npos);
+  EXPECT_EQ(json::parse(to_json(r))["divergence"]["kl_is_lower_bound"], true);
 }
 
 TEST(ResultJson, DivergencesOfSeveralTextsAreAList) {

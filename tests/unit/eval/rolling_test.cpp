@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "eval/blocks.h"
+#include "eval/perplexity.h"
 #include "tests/unit/eval/fakes.h"
 
 namespace cupel::eval {
@@ -14,7 +15,8 @@ constexpr Token kEos = LetterTokenizer::kEos;
 
 std::vector<Block> windows(const std::string& text, int64_t length,
                            const LetterTokenizer& tokenizer = {}) {
-  return blocks_of(tokenizer, text, "t.txt", {Protocol::words, length, 0}, 1024);
+  return blocks_of(tokenizer, plain_corpus("t.txt", text), {Protocol::words, length, 0}, 1024)
+      .blocks;
 }
 
 void expect_block(const Block& block, const Tokens& ids, int64_t from, const Tokens& targets) {
@@ -65,6 +67,34 @@ TEST(Rolling, PrefixIsBosOnceThoughTheTokenizerAddsIt) {
   EXPECT_EQ(error_of([&] { windows("ab", 4, tokenizer); }).fault(), Fault::data);
 }
 
+TEST(Rolling, CompatScoresTheTokenizersOwnBosAfterTheFirst) {
+  LetterTokenizer tokenizer;
+  tokenizer.has_bos = tokenizer.adds_bos = true;
+  constexpr Token kBos = LetterTokenizer::kBos;
+  const auto compat = [&] {
+    return blocks_of(tokenizer, plain_corpus("t.txt", "abc"),
+                     {Protocol::words, 3, 0, RollingBos::compat}, 1024)
+        .blocks;
+  };
+  // ([BOS], [BOS, a, ..]), as lm-eval 0.4.13 has it, and every window one token later.
+  auto w = compat();
+  ASSERT_EQ(w.size(), 2u);
+  expect_block(w[0], {kBos, kBos, 0}, 0, {kBos, 0, 1});
+  expect_block(w[1], {kBos, 0, 1}, 2, {2});
+  // A tokenizer that adds none is not touched.
+  tokenizer.adds_bos = false;
+  w = compat();
+  ASSERT_EQ(w.size(), 1u);
+  expect_block(w[0], {kBos, 0, 1}, 0, {0, 1, 2});
+}
+
+TEST(Rolling, BlocksSayWhereTheyLie) {
+  const auto w = windows("abcdefghij", 4);
+  EXPECT_EQ(w[0].place, (BlockPlace{0, -1, 4}));
+  EXPECT_EQ(w[1].place, (BlockPlace{0, 3, 4}));
+  EXPECT_EQ(w[2].place, (BlockPlace{0, 5, 2}));
+}
+
 PerplexityResult measure(const std::string& text, int64_t length, int64_t blocks = 0) {
   FakeScorer scorer = uniform();
   return measure_text({&scorer}, nullptr, LetterTokenizer(), text, "t.txt",
@@ -105,17 +135,45 @@ TEST(Words, CountedLikeASplitAtWhiteSpace) {
 TEST(Words, PerWordAndPerByte) {
   const auto r = measure("one two", 4);
   EXPECT_NEAR(r.value, std::exp(7 * std::log(29) / 2), 1e-8);
-  EXPECT_NEAR(r.byte_perplexity, 29, 1e-10);
-  EXPECT_NEAR(r.bits_per_byte, std::log2(29), 1e-12);
+  EXPECT_NEAR(r.byte_perplexity.value, 29, 1e-10);
+  EXPECT_NEAR(r.bits_per_byte.value, std::log2(29), 1e-12);
   EXPECT_EQ(r.tokens, 7);
-  EXPECT_EQ(r.blocks, 2);
+  EXPECT_EQ(r.list.blocks.size(), 2u);
+  EXPECT_EQ(r.words, 2);
+  EXPECT_EQ(r.bytes, 7);
+  EXPECT_EQ(r.error_over, "windows");
 }
 
 TEST(Words, BlocksCountTheWordsOfTheirOwnPart) {
   const auto r = measure("one two three four", 4, 2);  // "one two "
   EXPECT_EQ(r.tokens, 8);
   EXPECT_NEAR(r.value, std::exp(8 * std::log(29) / 3), 1e-8);
-  EXPECT_NEAR(r.byte_perplexity, 29, 1e-10);
+  EXPECT_NEAR(r.byte_perplexity.value, 29, 1e-10);
+}
+
+TEST(Words, WindowsAreTheSamplesOfOneText) {
+  FakeScorer scorer = repeater(3);
+  // Windows of 4, 4 and 2 tokens.
+  const auto r = measure_text({&scorer}, nullptr, LetterTokenizer(), "aaa abcdef", "t.txt",
+                              {Protocol::words, 4, 0})
+                     .at(0)
+                     .perplexity;
+  double x[3], sum = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    x[i] = r.block_nll[i] * static_cast<double>(r.list.blocks[i].count);
+    sum += x[i];
+  }
+  double squares = 0;
+  for (std::size_t i = 0; i < 3; ++i)
+    squares += std::pow(x[i] - sum / 10 * static_cast<double>(r.list.blocks[i].count), 2);
+  const double per_token = std::sqrt(1.5 * squares) / 10;
+  EXPECT_NEAR(r.value, std::exp(sum / 2), 1e-6);
+  EXPECT_NEAR(*r.error / r.value, per_token * 5, 1e-9);
+  EXPECT_NEAR(*r.byte_perplexity.error, r.byte_perplexity.value * per_token, 1e-9);
+  EXPECT_NEAR(*r.bits_per_byte.error, per_token / std::log(2), 1e-9);
+  // A single window tells nothing about the spread.
+  EXPECT_FALSE(measure("abc", 8).error);
+  EXPECT_FALSE(measure("abc", 8).bits_per_byte.error);
 }
 
 }  // namespace
