@@ -41,9 +41,13 @@ std::string run_report_html(const RunReport& report) {
           details_section(report)));
 }
 
-std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results) {
-  return html_page(title, cat(head(title, "", {}), results_section(results),
-                              pareto_section(results), divergence_section(results)));
+std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results,
+                             const ReportComparison& comparison) {
+  return html_page(
+      title,
+      cat(head(title, "", {}), results_section(results), verdicts_section(comparison.verdicts),
+          comparison.redline ? redline_section(*comparison.redline) : std::string(),
+          pareto_section(results), divergence_section(results)));
 }
 
 }  // namespace cupel::eval

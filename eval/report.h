@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/report_comparison.h"
 #include "eval/result.h"
 #include "eval/table.h"
 
@@ -53,6 +54,7 @@ struct RunReport {
 /// mode and in print.
 std::string run_report_html(const RunReport& report);
 /// The same style for `cupel eval --report` and `cupel compare --report`.
-std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results);
+std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results,
+                             const ReportComparison& comparison = {});
 
 }  // namespace cupel::eval

@@ -6,6 +6,7 @@
 
 #include "base/cat.h"
 #include "eval/html.h"
+#include "eval/report_comparison.h"
 #include "eval/report_sections.h"
 #include "eval/svg.h"
 
@@ -191,25 +192,16 @@ std::string results_section(const std::vector<EvalResult>& results) {
 }
 
 std::string pareto_section(const std::vector<EvalResult>& results) {
-  Series points;
-  std::vector<std::string> labels;
+  std::vector<ParetoPoint> points;
   const auto names = labels_of(results);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const EvalResult& r = results[i];
+    points.push_back({names[i], static_cast<double>(r.bytes), {}, {}, r.decode_tokens_per_second});
     if (r.texts.empty() || !r.texts[0].divergence) continue;
-    points.x.push_back(r.bits_per_weight);
-    points.y.push_back(r.texts[0].divergence->kl_mean);
-    points.error.push_back(r.texts[0].divergence->kl_error.value_or(0));
-    labels.push_back(names[i]);
+    points.back().kl = r.texts[0].divergence->kl_mean;
+    points.back().kl_error = r.texts[0].divergence->kl_error;
   }
-  if (labels.size() < 2) return "";
-  ChartText text;
-  text.title = "Mean KL by bits a weight";
-  text.x = "bits a weight, everything counted";
-  text.y = "KL, nats a token";
-  text.log_y = true;
-  return cat("<h2>Size against divergence</h2>\n<div class=\"charts\">",
-             scatter_chart(text, points, labels), "</div>\n");
+  return pareto_charts_section(points);
 }
 
 }  // namespace cupel::eval

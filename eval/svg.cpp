@@ -42,15 +42,11 @@ std::string key(const std::vector<Series>& series) {
   return out + "</p>";
 }
 
-std::string figure(const ChartText& text, const std::string& key, const std::string& svg) {
-  return cat("<figure><p class=\"title\">", escape_html(text.title), "</p>", key, svg, "</svg>",
-             text.note.empty() ? "" : cat("<figcaption>", escape_html(text.note), "</figcaption>"),
-             "</figure>\n");
-}
-
-std::string point(double x, double y, std::size_t colour, double radius, const std::string& tip) {
+std::string point(double x, double y, std::size_t colour, double radius, const std::string& tip,
+                  double opacity = 1) {
   return cat("<circle class=\"f", colour % kColours, "\" cx=\"", px(x), "\" cy=\"", px(y),
-             "\" r=\"", px(radius), "\"><title>", escape_html(tip), "</title></circle>");
+             "\" r=\"", px(radius), opacity < 1 ? cat("\" opacity=\"", px(opacity)) : "",
+             "\"><title>", escape_html(tip), "</title></circle>");
 }
 
 std::string error_bar(const Frame& f, const Axis& y, double x, double value, double error,
@@ -103,7 +99,24 @@ std::string line(const Frame& f, const Axis& x, const Axis& y, const Series& s,
   return out + marks;
 }
 
+/// A line through the points at `order`.
+std::string joined_points(const Frame& f, const Axis& x, const Axis& y, const Series& points,
+                          const std::vector<std::size_t>& order) {
+  std::string places;
+  for (const std::size_t i : order)
+    if (i < points.x.size() && i < points.y.size() && x.shows(points.x[i]) && y.shows(points.y[i]))
+      places += cat(places.empty() ? "" : " ", px(f.x(x.at(points.x[i]))), ",",
+                    px(f.y(y.at(points.y[i]))));
+  return places.empty() ? "" : cat("<polyline class=\"s0\" points=\"", places, "\"/>");
+}
+
 }  // namespace
+
+std::string chart_figure(const ChartText& text, const std::string& key, const std::string& svg) {
+  return cat("<figure><p class=\"title\">", escape_html(text.title), "</p>", key, svg, "</svg>",
+             text.note.empty() ? "" : cat("<figcaption>", escape_html(text.note), "</figcaption>"),
+             "</figure>\n");
+}
 
 std::string line_chart(const ChartText& text, const std::vector<Series>& series) {
   const Axis x(extent_x(series, text.cover_x), text.log_x, false),
@@ -111,27 +124,30 @@ std::string line_chart(const ChartText& text, const std::vector<Series>& series)
   const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x);
   for (std::size_t s = 0; s < series.size(); ++s) out += line(f, x, y, series[s], s);
-  return figure(text, key(series), out);
+  return chart_figure(text, key(series), out);
 }
 
 std::string scatter_chart(const ChartText& text, const Series& points,
-                          const std::vector<std::string>& labels) {
+                          const std::vector<std::string>& labels,
+                          const std::vector<std::size_t>& front) {
   const Axis x(extent_x({points}, text.cover_x), text.log_x, false),
       y(extent_y({points}, text.cover_y), text.log_y, false);
   const Frame f(y);
   std::string out = f.open(text.title) + f.y_axis(y, text.y) + f.x_axis(x, text.x),
               names = "<p class=\"key\">";
+  out += joined_points(f, x, y, points, front);
   for (std::size_t i = 0; i < std::min(points.x.size(), points.y.size()); ++i) {
     const std::string name = i < labels.size() ? labels[i] : "";
     names += cat("<span><b>", i + 1, "</b> ", escape_html(name), "</span> ");
     if (!x.shows(points.x[i]) || !y.shows(points.y[i])) continue;
     const double to_x = f.x(x.at(points.x[i])), to_y = f.y(y.at(points.y[i]));
     if (i < points.error.size()) out += error_bar(f, y, to_x, points.y[i], points.error[i], 0);
-    out += point(to_x, to_y, 0, 4, cat(name, ": ", points.x[i], ", ", points.y[i]));
+    const bool pale = !front.empty() && std::find(front.begin(), front.end(), i) == front.end();
+    out += point(to_x, to_y, 0, 4, cat(name, ": ", points.x[i], ", ", points.y[i]), pale ? 0.4 : 1);
     out += cat("<text class=\"b\" x=\"", px(to_x + 7), "\" y=\"", px(to_y - 6), "\">", i + 1,
                "</text>");
   }
-  return figure(text, names + "</p>", out);
+  return chart_figure(text, names + "</p>", out);
 }
 
 std::string bar_chart(const ChartText& text, const std::vector<std::string>& categories,
@@ -153,7 +169,7 @@ std::string bar_chart(const ChartText& text, const std::vector<std::string>& cat
                    cat(groups[g].name, ", ", categories[c], ": ", groups[g].y[c]));
     if (c % stride == 0) out += f.x_label(left + slot * 0.4, categories[c]);
   }
-  return figure(text, key(groups), out);
+  return chart_figure(text, key(groups), out);
 }
 
 std::string log_histogram(const ChartText& text, const std::vector<double>& values, int bins) {
@@ -172,7 +188,7 @@ std::string log_histogram(const ChartText& text, const std::vector<double>& valu
     if (counts[i] > 0)
       out += bar(f, f.x(0) + static_cast<double>(i) * width + 0.5, width - 1, y.at(counts[i]), 0,
                  cat(counts[i]));
-  return figure(text, "", out);
+  return chart_figure(text, "", out);
 }
 
 }  // namespace cupel::eval

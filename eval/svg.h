@@ -27,9 +27,21 @@ struct ChartText {
 
 /// Lines, with points where they can be told apart.
 std::string line_chart(const ChartText& text, const std::vector<Series>& series);
-/// Points with numbers that the key explains: `labels`, one a point (Pareto chart).
+/// Points with numbers that the key explains: `labels`, one a point (Pareto chart). The points of
+/// `front` are joined in their order; with a front the others are pale.
 std::string scatter_chart(const ChartText& text, const Series& points,
-                          const std::vector<std::string>& labels);
+                          const std::vector<std::string>& labels,
+                          const std::vector<std::size_t>& front = {});
+/// A row a label: its interval and point on one axis, and vertical lines at `marks`.
+struct IntervalRow {
+  std::string label;
+  double value = 0, low = 0, high = 0;
+  std::string tip;
+};
+std::string interval_chart(const ChartText& text, const std::vector<IntervalRow>& rows,
+                           const std::vector<double>& marks);
+/// The figure of a chart: title, key and note as HTML around an SVG that is still open.
+std::string chart_figure(const ChartText& text, const std::string& key, const std::string& svg);
 /// A bar for each category and group; `groups` hold a value per category.
 std::string bar_chart(const ChartText& text, const std::vector<std::string>& categories,
                       const std::vector<Series>& groups);

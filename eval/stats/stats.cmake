@@ -2,4 +2,4 @@
 target_sources(cupel_eval PRIVATE
   stats/python_random.cpp stats/special.cpp stats/distributions.cpp stats/bootstrap.cpp stats/mcnemar.cpp
   stats/multiplicity.cpp stats/paired_score.cpp stats/verdict.cpp stats/verdict_text.cpp
-  stats/redline.cpp)
+  stats/redline.cpp stats/pareto.cpp)

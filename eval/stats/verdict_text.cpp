@@ -29,13 +29,6 @@ std::string points(double change) {
   return text == "-0.0" ? "0.0" : text;
 }
 
-/// Two digits that count, rounded up.
-std::string about(int64_t documents) {
-  int64_t unit = 1;
-  while (documents / unit >= 100) unit *= 10;
-  return cat("about ", (documents + unit - 1) / unit * unit);
-}
-
 std::string interval_text(double low, double high, const VerdictOptions& options) {
   return cat("(", percent_text(options.confidence), ": ", points(low), " to ", points(high), ")");
 }
@@ -50,6 +43,12 @@ void add_clause(std::string& out, const char* what, const std::vector<std::strin
 }
 
 }  // namespace
+
+std::string about_documents(int64_t documents) {
+  int64_t unit = 1;
+  while (documents / unit >= 100) unit *= 10;
+  return cat("about ", (documents + unit - 1) / unit * unit);
+}
 
 std::string points_text(double change) {
   return cat(points(change), " points");
@@ -103,7 +102,7 @@ std::string verdict_text(const TaskVerdict& v, const VerdictOptions& options) {
     case Verdict::undecided:
       return cat("not decided: ", v.documents, " documents can't tell a loss of ", margin,
                  " (interval at ", percent_text(options.confidence), ": ", points(v.interval.low),
-                 " to ", points(v.interval.high), " points); ", about(v.documents_needed),
+                 " to ", points(v.interval.high), " points); ", about_documents(v.documents_needed),
                  " would, if the difference stays as it is");
   }
   fail(Fault::internal, "a verdict without a text");
