@@ -8,7 +8,6 @@
 #include "eval/html.h"
 #include "eval/report_comparison.h"
 #include "eval/report_sections.h"
-#include "eval/svg.h"
 
 namespace cupel::eval {
 

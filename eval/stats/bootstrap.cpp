@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "eval/estimate.h"
 #include "eval/stats/distributions.h"
 #include "eval/stats/python_random.h"
 
@@ -80,17 +81,10 @@ double Bootstrap::error() const {
   return sample_deviation(sorted_);
 }
 
-double Bootstrap::quantile(double share) const {
-  const double at = share * static_cast<double>(sorted_.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted_.size() - 1);
-  return sorted_[low] + (at - static_cast<double>(low)) * (sorted_[high] - sorted_[low]);
-}
-
 Interval Bootstrap::percentile(double confidence) const {
   check_confidence(confidence);
   const double tail = (1 - confidence) / 2;
-  return {quantile(tail), quantile(1 - tail)};
+  return {quantile(sorted_, tail), quantile(sorted_, 1 - tail)};
 }
 
 /// Normal quantile of the estimate's place among the replicates.
@@ -112,7 +106,7 @@ double Bootstrap::share_at(double z, double bias) const {
 Interval Bootstrap::bca(double confidence) const {
   check_confidence(confidence);
   const double z = normal_quantile((1 - confidence) / 2), b = bias();
-  return {quantile(share_at(z, b)), quantile(share_at(-z, b))};
+  return {quantile(sorted_, share_at(z, b)), quantile(sorted_, share_at(-z, b))};
 }
 
 /// The level at which the one-sided BCa bound reaches a place that has `share` of the replicates on

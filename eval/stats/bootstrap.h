@@ -43,7 +43,6 @@ class Bootstrap {
   double bias() const;
   double share_at(double z, double bias) const;
   double level_at(double share, double side) const;
-  double quantile(double share) const;
   double estimate_;
   std::vector<double> sorted_;
   double acceleration_ = 0;

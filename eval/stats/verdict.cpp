@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "eval/estimate.h"
 #include "eval/stats/distributions.h"
 #include "eval/stats/mcnemar.h"
 #include "eval/stats/multiplicity.h"
@@ -32,12 +33,6 @@ void check(const PairedScores& t) {
 
 bool is_right_or_wrong(const std::vector<double>& scores) {
   return std::all_of(scores.begin(), scores.end(), [](double s) { return s == 0 || s == 1; });
-}
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return sum / static_cast<double>(values.size());
 }
 
 void judge_by_score(TaskVerdict& v, const PairedScores& t, const VerdictOptions& options) {
@@ -77,8 +72,8 @@ TaskVerdict measure(const PairedScores& t, const VerdictOptions& options) {
     v.worse += t.model[i] < t.reference[i];
     v.better += t.model[i] > t.reference[i];
   }
-  v.reference_score = mean(t.reference);
-  v.model_score = mean(t.model);
+  v.reference_score = mean_of(t.reference).value;
+  v.model_score = mean_of(t.model).value;
   v.loss = v.reference_score - v.model_score;
   if (is_right_or_wrong(t.reference) && is_right_or_wrong(t.model))
     judge_by_score(v, t, options);
