@@ -5,6 +5,7 @@
 #include "base/cat.h"
 #include "eval/html.h"
 #include "eval/report_sections.h"
+#include "eval/task_table.h"
 
 namespace cupel::eval {
 
@@ -43,11 +44,11 @@ std::string run_report_html(const RunReport& report) {
 
 std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results,
                              const ReportComparison& comparison) {
-  return html_page(
-      title,
-      cat(head(title, "", {}), results_section(results), verdicts_section(comparison.verdicts),
-          comparison.redline ? redline_section(*comparison.redline) : std::string(),
-          pareto_section(results), divergence_section(results)));
+  return html_page(title,
+                   cat(head(title, "", {}), results_section(results), task_section(results),
+                       verdicts_section(comparison.verdicts),
+                       comparison.redline ? redline_section(*comparison.redline) : std::string(),
+                       pareto_section(results), divergence_section(results)));
 }
 
 }  // namespace cupel::eval

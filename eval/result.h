@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "eval/harness/task_result.h"
 #include "eval/perplexity.h"
 
 namespace cupel::eval {
@@ -18,6 +19,7 @@ struct EvalResult {
   double bits_per_weight = 0;  ///< file bytes x 8 / parameters, embeddings and head included
   double bits_per_weight_matrices = 0;  ///< the quantized matrices alone; 0 when there are none
   std::vector<TextMeasure> texts;
+  std::vector<TaskResult> tasks;
   double prompt_tokens_per_second = 0, decode_tokens_per_second = 0;  ///< 0: not measured
 };
 

@@ -134,6 +134,7 @@ std::string to_json(const EvalResult& r, int indent) {
     else
       out["divergence"].push_back(divergence_json(*m.divergence));
   }
+  for (const TaskResult& t : r.tasks) out["tasks"][t.task] = ordered_json::parse(task_json(t));
   // A path need not be UTF-8: what isn't becomes U+FFFD.
   return out.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }

@@ -12,6 +12,7 @@
 #include "eval/perplexity.h"
 #include "eval/reference_file.h"
 #include "eval/report.h"
+#include "eval/task_table.h"
 #include "format/checkpoint.h"
 #include "runtime/bench.h"
 
@@ -124,6 +125,18 @@ void measure_texts(const EvalCommand& command, std::vector<Subject>& subjects,
   }
 }
 
+void measure_tasks(const EvalCommand& command, std::vector<Subject>& subjects) {
+  std::string samples;
+  for (Subject& s : subjects) {
+    if (command.tasks.tasks.empty()) return;
+    CUPEL_CHECK(s.tokenizer, data, "'", s.facts.model, "' has no tokenizer, which --tasks needs");
+    s.facts.tasks =
+        run_tasks(command.tasks, {s.scorer.get(), s.generator, s.tokenizer.get(), s.identity});
+    for (const eval::TaskResult& t : s.facts.tasks) samples += eval::samples_jsonl(t);
+  }
+  if (!command.tasks.samples_file.empty()) write_atomic(command.tasks.samples_file, samples);
+}
+
 /// What one option asks of the others.
 void check_command(const EvalCommand& command) {
   CUPEL_CHECK(!command.several || command.models.size() > 1 || !command.against.empty(), user,
@@ -133,6 +146,8 @@ void check_command(const EvalCommand& command) {
   CUPEL_CHECK(command.save_reference.empty() ||
                   (command.models.size() == 1 && command.perplexity.size() == 1),
               user, "--save-reference needs one model and one --perplexity text");
+  CUPEL_CHECK(command.tasks.samples_file.empty() || command.models.size() == 1, user,
+              "--samples needs one model");
 }
 
 /// Positions for the blocks that are asked for, as far as the model has them.
@@ -164,7 +179,10 @@ Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& com
   s.facts = model_facts(path, cat("runtime ", kernels::isa_name(s.packed->options().isa), ", ",
                                   command.activations, " activations"));
   s.tokenizer = s.packed->tokenizer();
-  s.scorer = std::make_unique<runtime::Session>(s.packed, session_options(common, options));
+  auto session = std::make_unique<runtime::Session>(s.packed, session_options(common, options));
+  s.generator = session.get();
+  s.scorer = std::move(session);
+  s.identity = cat(file_identity(path), s.facts.engine, " ", command.kv, " ", options.context);
   return s;
 }
 
@@ -174,6 +192,7 @@ int eval_command(const CommonOptions& common, const EvalCommand& command, const 
   for (const std::string& path : command.models)
     subjects.push_back(in_frame("opening " + path, [&] { return open(path, command.engine); }));
   measure_texts(command, subjects, open_against(command, subjects, open));
+  measure_tasks(command, subjects);
   std::vector<eval::EvalResult> results;
   for (Subject& s : subjects) {
     if (command.speed && s.packed) measure_speed(common, s);
@@ -185,7 +204,7 @@ int eval_command(const CommonOptions& common, const EvalCommand& command, const 
   if (!command.json_file.empty()) write_atomic(command.json_file, json + "\n");
   if (!command.report_file.empty())
     write_atomic(command.report_file, eval::eval_report_html(command.models[0], results));
-  print_out(common.json ? json + "\n" : eval::text_table(results));
+  print_out(common.json ? json + "\n" : eval::text_table(results) + eval::task_table(results));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands/common.h"
+#include "cli/commands/eval_tasks.h"
 #include "eval/result.h"
 #include "text/scorer.h"
 
@@ -18,6 +19,8 @@ struct Subject {
   eval::EvalResult facts;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::unique_ptr<text::Scorer> scorer;
+  text::Generator* generator = nullptr;  ///< belongs to `scorer`
+  std::string identity;                  ///< files, engine and arithmetic: what answers depend on
   std::shared_ptr<const runtime::Model> packed;  ///< when the runtime runs it
 };
 /// Opens a path with an engine (auto | runtime | torch) that the program has.
@@ -39,6 +42,7 @@ struct EvalCommand {
   std::string weights_dtype =
       "stored";  ///< stored | float32 | bfloat16 | float16: rounding of weights after reading
   std::string activations = "exact", kv = "f32";
+  TaskCommand tasks;
   std::string json_file, report_file;
   bool speed = false;  ///< measure tokens/s of packed models
 };

@@ -6,6 +6,7 @@
 
 #include "base/cat.h"
 #include "base/threads.h"
+#include "core/generator.h"
 #include "core/scorer.h"
 #include "format/artifact.h"
 #include "format/checkpoint.h"
@@ -14,21 +15,30 @@ namespace cupel::cli {
 
 namespace {
 
-/// A Scorer that owns its model.
+/// A Scorer that owns its model, and the Generator over it.
 class OwningScorer final : public text::Scorer {
  public:
-  OwningScorer(core::Model model, std::string name)
-      : model_(std::move(model)), scorer_(core::make_scorer(model_, std::move(name))) {}
+  OwningScorer(core::Model model, std::string name,
+               std::shared_ptr<const text::Tokenizer> tokenizer)
+      : model_(std::move(model)),
+        scorer_(core::make_scorer(model_, std::move(name))),
+        generator_(tokenizer ? core::make_generator(model_, std::move(tokenizer)) : nullptr) {}
+  text::Generator* generator() const { return generator_.get(); }
   int64_t vocab() const override { return scorer_->vocab(); }
   int64_t max_length() const override { return scorer_->max_length(); }
   std::string description() const override { return scorer_->description(); }
   void score(std::span<const text::Token> ids, int64_t from, const text::LogitSink& sink) override {
     scorer_->score(ids, from, sink);
   }
+  void score_many(std::span<const Sequence> sequences,
+                  const std::function<void(std::size_t, const text::LogitRows&)>& sink) override {
+    scorer_->score_many(sequences, sink);
+  }
 
  private:
   core::Model model_;
   std::unique_ptr<text::Scorer> scorer_;
+  std::unique_ptr<text::Generator> generator_;
 };
 
 }  // namespace
@@ -57,7 +67,10 @@ Subject open_toolkit_subject(const CommonOptions& common, const EvalCommand& com
   // A model without one can be measured beside another that has it.
   if (const std::string json = checkpoint->tokenizer_json(); !json.empty())
     s.tokenizer = text::Tokenizer::from_json(json);
-  s.scorer = std::make_unique<OwningScorer>(core::Model(checkpoint, options), path);
+  auto scorer = std::make_unique<OwningScorer>(core::Model(checkpoint, options), path, s.tokenizer);
+  s.generator = scorer->generator();
+  s.scorer = std::move(scorer);
+  s.identity = cat(file_identity(path), s.facts.engine, " ", options.device.str());
   return s;
 }
 

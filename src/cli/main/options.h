@@ -45,6 +45,34 @@ inline void add_runtime(CLI::App& command, RuntimeOptions& options) {
                      "positions of the KV cache (0: the model's, at most 4096)");
 }
 
+inline void add_tasks(CLI::App& command, TaskCommand& t) {
+  command
+      .add_option("--tasks", t.tasks, "names or .yaml files: a,b (--list-tasks shows the names)")
+      ->delimiter(',');
+  command
+      .add_flag_callback(
+          "--list-tasks",
+          [] {
+            print_out(task_list());
+            throw CLI::Success();
+          },
+          "the tasks that come with the program")
+      ->trigger_on_parse();
+  command.add_option("--data", t.data, "folder of the tasks' data files");
+  command.add_option("--limit", t.limit, "first rows only; below 1 a share (0: all)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--num-fewshot", t.num_fewshot, "shots, instead of the task's")
+      ->check(CLI::Range(0, 1000));
+  command.add_option("--samples", t.samples_file, "write one JSON line a row here");
+  command.add_option("--cache", t.cache,
+                     "keep answers in this folder, and use those that are there");
+  command.add_flag("--apply-chat-template", t.apply_chat_template, "ask as a conversation");
+  command.add_flag("--fewshot-as-multiturn", t.fewshot_as_multiturn, "shots as turns of their own");
+  command.add_option("--system-instruction", t.system, "stands before the task's description");
+  command.add_flag("--allow-code-execution", t.allow_code_execution,
+                   "run programs that the model wrote, in a sandbox");
+}
+
 /// `--json` takes a file here; without one (`--json -`) the object goes to standard output.
 inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, bool several) {
   auto* models =
@@ -75,6 +103,7 @@ inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, b
                      "round weights after reading: stored, float32, bfloat16, float16");
   command.add_option("--activations", e.activations, "runtime engine: exact or int8");
   command.add_option("--kv", e.kv, "runtime engine: f32 or f16");
+  add_tasks(command, e.tasks);
   command.add_option("--json", e.json_file, "write the result here ('-': standard output)");
   command.add_option("--report", e.report_file, "write an HTML report here");
   command.add_flag("--speed,!--no-speed", e.speed, "measure tokens/s of models on the runtime");
