@@ -69,8 +69,8 @@ std::optional<std::size_t> fastest_admitted(const std::vector<RedlineRow>& rows)
 
 /// Prompts without which not even a candidate that never fails is admitted.
 int64_t least_prompts(const RedlineOptions& options, std::size_t tests) {
-  return static_cast<int64_t>(
-      std::ceil(std::log(level(options, 0, tests)) / std::log1p(-options.budget)));
+  const double least = std::log(level(options, 0, tests)) / std::log1p(-options.budget);
+  return static_cast<int64_t>(std::ceil(std::min(least, 1e15)));  // fits for the tiniest budget
 }
 
 std::string sentence(const RedlineResult& r) {

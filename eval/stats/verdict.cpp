@@ -19,6 +19,7 @@ namespace {
 // A bootstrap of so few changes knows too little of the ones that it has not seen.
 constexpr int64_t kFewChanges = 20;
 constexpr double kPower = 0.8;
+constexpr double kMostDocuments = 1e15;  // what a tiny margin asks for still fits in 64 bits
 
 void check(const PairedScores& t) {
   CUPEL_CHECK(t.reference.size() == t.model.size(), user, "the reference has ", t.reference.size(),
@@ -109,7 +110,8 @@ int64_t documents_needed(const TaskVerdict& v, const PairedScores& t, const Verd
   const double unchanged = v.method == PairedMethod::score ? z * z * (1 - share) / share
                                                            : std::log(tail) / std::log1p(-share);
   const double needed = std::max(reach * reach * variance / (distance * distance), unchanged);
-  return std::max(static_cast<int64_t>(std::ceil(needed)), v.documents + 1);
+  return std::max(static_cast<int64_t>(std::ceil(std::min(needed, kMostDocuments))),
+                  v.documents + 1);
 }
 
 }  // namespace

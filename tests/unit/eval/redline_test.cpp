@@ -87,6 +87,7 @@ TEST(Redline, NonePasses) {
             "prompts can't admit any, at least 59 are needed)");
   EXPECT_TRUE(redline({{"a", 1, 59, 0}}).chosen);
   EXPECT_FALSE(redline({}).chosen);
+  EXPECT_FALSE(redline({{"a", 1, 59, 0}}, {1e-300, 0.05}).chosen);
 }
 
 TEST(Redline, CountsJointFailuresOnly) {

@@ -167,6 +167,11 @@ TEST(Verdict, MarginInItsOwnWords) {
   EXPECT_EQ(judge_tasks({t}, {0.07, 0.999})[0].text, "no loss larger than 7 points at 99.9 %");
 }
 
+TEST(Verdict, AMarginBeyondReach) {
+  EXPECT_EQ(alone(answers("t", 150, 10, 10, 130), 1e-12).documents_needed, 1'000'000'000'000'000);
+  EXPECT_EQ(alone(answers("t", 1, 0, 0, 1), 5).verdict, Verdict::no_loss);  // more than can be lost
+}
+
 TEST(Verdict, BadInputNamesTheTask) {
   PairedScores t = answers("arc_easy", 5, 1, 0, 4);
   t.model[3] = std::nan("");
