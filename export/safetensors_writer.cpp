@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "export/hf_tokenizer.h"
 
 namespace cupel::export_ {
 namespace {
@@ -138,29 +139,6 @@ void remove_stale(const fs::path& folder, const std::vector<std::string>& kept) 
   }
 }
 
-/// What Hugging Face reads beside tokenizer.json, from the object "cupel" inside ours.
-void write_tokenizer(const fs::path& folder, const std::string& text) {
-  nlohmann::json json = nlohmann::json::parse(text);
-  const nlohmann::json roles = json.value("cupel", nlohmann::json::object());
-  json.erase("cupel");
-  write_atomic((folder / "tokenizer.json").string(), json.dump());
-
-  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                 {"clean_up_tokenization_spaces", false}};
-  const nlohmann::json special = roles.value("special_tokens", nlohmann::json::object());
-  for (const auto& [name, token] : special.items()) config[name] = token;
-  if (const std::string chat = roles.value("chat_template", ""); !chat.empty())
-    config["chat_template"] = chat;
-  write_atomic((folder / "tokenizer_config.json").string(), config.dump(2) + "\n");
-
-  Json generation = Json::object();
-  if (const nlohmann::json bos = roles.value("bos", nlohmann::json()); bos.is_number())
-    generation["bos_token_id"] = bos;
-  if (const nlohmann::json ends = roles.value("end_tokens", nlohmann::json()); !ends.empty())
-    generation["eos_token_id"] = ends;
-  write_atomic((folder / "generation_config.json").string(), generation.dump(2) + "\n");
-}
-
 void check_names(const std::vector<OutputTensor>& tensors) {
   std::vector<std::string_view> names;
   for (const OutputTensor& t : tensors) names.push_back(t.name);
@@ -196,7 +174,7 @@ void write_hf_folder(const std::string& folder, const std::vector<OutputTensor>&
       write_atomic((root / kIndex).string(), index.dump(2) + "\n");
     }
     remove_stale(root, written);
-    if (!tokenizer_json.empty()) write_tokenizer(root, tokenizer_json);
+    if (!tokenizer_json.empty()) write_hf_tokenizer(folder, tokenizer_json);
     write_atomic((root / "config.json").string(), config_json);
   });
 }

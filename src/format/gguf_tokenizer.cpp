@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "format/checkpoint_kinds.h"
+#include "format/score_merges.h"
 
 namespace cupel::format {
 namespace {
@@ -168,8 +169,6 @@ class GgufTokenizer {
   }
 
  private:
-  using Merge = std::pair<std::string_view, std::string_view>;
-
   std::string pre() const { return file_.text("tokenizer.ggml.pre").value_or("default"); }
 
   bool adds_eos() const {
@@ -246,7 +245,7 @@ class GgufTokenizer {
   }
 
   std::string model_json(bool fallback, bool ignore_merges,
-                         const std::vector<Merge>& merges) const {
+                         const std::vector<MergedPair>& merges) const {
     const auto unk = fallback ? named(id_at("unknown").value_or(0)) : std::nullopt;
     std::string out = cat("{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":",
                           unk ? quoted(unk->first, "the unknown token") : "null",
@@ -265,10 +264,10 @@ class GgufTokenizer {
     return out + "]}";
   }
 
-  std::vector<Merge> listed_merges() const {
+  std::vector<MergedPair> listed_merges() const {
     const auto lines = file_.texts("tokenizer.ggml.merges");
     CUPEL_CHECK(lines, data, "tokenizer.ggml.merges is missing");
-    std::vector<Merge> out;
+    std::vector<MergedPair> out;
     out.reserve(lines->size());
     for (const std::string_view line : *lines) {
       const std::size_t space = line.find(' ', 1);
@@ -279,53 +278,19 @@ class GgufTokenizer {
     return out;
   }
 
-  bool is_piece(std::string_view text) const {
-    const auto it = ids_.find(text);
-    return it != ids_.end() && (types_[it->second] == normal || types_[it->second] == unused);
-  }
-
-  /// SentencePiece joins the neighbours whose concatenation has the best score. As ranked pairs:
-  /// every way to split every piece into two pieces, by the score of the whole, then by longer
-  /// halves.
-  std::vector<Merge> score_merges() const {
+  std::vector<MergedPair> score_merges() const {
     const auto scores = file_.reals("tokenizer.ggml.scores");
     CUPEL_CHECK(scores && scores->size() == tokens_.size(), data,
                 "tokenizer.ggml.scores is missing or has another length than the vocabulary");
-    struct Ranked {
-      Merge merge;
-      float score;
-      std::size_t left, right;  ///< characters
-      std::size_t left_id, right_id;
-      std::size_t whole_id;
-    };
-    std::vector<Ranked> all;
+    std::vector<ScoredPiece> pieces;
+    pieces.reserve(tokens_.size());
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
-      if (types_[id] != normal && types_[id] != unused) continue;
-      CUPEL_CHECK(std::isfinite((*scores)[id]), data, "the score of token ", id, " is not finite");
-      const std::string_view whole = tokens_[id];
-      const auto is_start = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-      const auto size =
-          static_cast<std::size_t>(std::count_if(whole.begin(), whole.end(), is_start));
-      std::size_t left = 1;
-      for (std::size_t at = 1; at < whole.size(); ++at) {
-        if (!is_start(whole[at])) continue;
-        const std::string_view a = whole.substr(0, at), b = whole.substr(at);
-        if (is_piece(a) && is_piece(b))
-          all.push_back({{a, b}, (*scores)[id], left, size - left, ids_.at(a), ids_.at(b), id});
-        ++left;
-      }
+      const bool merges = types_[id] == normal || types_[id] == unused;
+      CUPEL_CHECK(!merges || std::isfinite((*scores)[id]), data, "the score of token ", id,
+                  " is not finite");
+      pieces.push_back({tokens_[id], (*scores)[id], merges});
     }
-    std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
-      if (a.score != b.score) return a.score > b.score;
-      if (a.left != b.left) return a.left > b.left;
-      if (a.right != b.right) return a.right > b.right;
-      return std::tie(a.whole_id, a.left_id, a.right_id) <
-             std::tie(b.whole_id, b.left_id, b.right_id);
-    });
-    std::vector<Merge> out;
-    out.reserve(all.size());
-    for (const Ranked& r : all) out.push_back(r.merge);
-    return out;
+    return format::score_merges(pieces);
   }
 
   const GgufFile& file_;

@@ -112,6 +112,7 @@ std::unique_ptr<Normalizer> make_normalizer(const Part& part) {
   const std::string type = part.type();
   if (type == "Sequence") return std::make_unique<Sequence>(part);
   if (type == "SentencePiece") return make_sentencepiece_normalizer(part);
+  if (type == "Precompiled") return make_precompiled_normalizer(part);
   if (type == "Replace") return std::make_unique<Replace>(part);
   if (type == "NFC") return unicode_form(part, Form::nfc);
   if (type == "NFD") return unicode_form(part, Form::nfd);

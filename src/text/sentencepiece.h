@@ -23,6 +23,9 @@ namespace cupel::text {
 /// are).
 std::unique_ptr<Normalizer> make_sentencepiece_normalizer(const Part& part);
 
+/// The part "Precompiled" of tokenizer.json. Key: "precompiled_charsmap" (base64).
+std::unique_ptr<Normalizer> make_precompiled_normalizer(const Part& part);
+
 /// Keys of both models: "vocab" (list of [piece, score]), "unk_id", "byte_fallback", and the ids of
 /// pieces that differ from normal ones: "user_defined" (match first), "unused" (never a result),
 /// "reserved" (control and byte pieces and the unknown one: never found in text).
@@ -52,8 +55,14 @@ class Charsmap {
   /// Length of the longest entry at the front of `text`, 0 if there is none; `with` gets what
   /// replaces it.
   std::size_t match(std::string_view text, std::string_view& with) const;
+  /// The same for the shortest entry, which may end inside a character.
+  std::size_t shortest(std::string_view text, std::string_view& with) const;
 
  private:
+  std::string_view replacement(std::size_t node) const;
+  template <class Entry>
+  void each_entry(std::string_view text, const Entry& entry) const;
+
   std::vector<uint32_t> units_;
   std::string replacements_;  // each ends with a zero byte
 };

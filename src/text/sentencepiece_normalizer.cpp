@@ -121,27 +121,54 @@ Charsmap::Charsmap(std::string_view blob) {
   replacements_ = blob.substr(sizeof bytes + bytes);
 }
 
-std::size_t Charsmap::match(std::string_view text, std::string_view& with) const {
-  if (units_.empty()) return 0;
-  std::size_t longest = 0, node = offset_of(units_[0]);
+std::string_view Charsmap::replacement(std::size_t node) const {
+  const uint32_t start = node < units_.size() ? value_of(units_[node]) : UINT32_MAX;
+  CUPEL_CHECK(start < replacements_.size(), data,
+              "tokenizer: the table of the SentencePiece normalizer is damaged");
+  const std::string_view with = replacements_.data() + start;  // up to its zero byte
+  CUPEL_CHECK(utf8_valid_prefix(with) == with.size(), data,
+              "tokenizer: the table of the SentencePiece normalizer is damaged");
+  return with;
+}
+
+/// entry(length, node of the value) for those at the front of the text, short ones first, until it
+/// returns false.
+template <class Entry>
+void Charsmap::each_entry(std::string_view text, const Entry& entry) const {
+  if (units_.empty()) return;
+  std::size_t node = offset_of(units_[0]);
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     node ^= byte;
-    if (node >= units_.size() || label_of(units_[node]) != byte) break;
+    if (node >= units_.size() || label_of(units_[node]) != byte) return;
     const uint32_t unit = units_[node];
     node ^= offset_of(unit);
-    const bool whole_characters =
-        i + 1 == text.size() || (static_cast<unsigned char>(text[i + 1]) & 0xC0) != 0x80;
-    if (!has_value(unit) || !whole_characters) continue;
-    const uint32_t start = node < units_.size() ? value_of(units_[node]) : UINT32_MAX;
-    CUPEL_CHECK(start < replacements_.size(), data,
-                "tokenizer: the table of the SentencePiece normalizer is damaged");
-    with = replacements_.data() + start;  // up to its zero byte
-    CUPEL_CHECK(utf8_valid_prefix(with) == with.size(), data,
-                "tokenizer: the table of the SentencePiece normalizer is damaged");
-    longest = i + 1;
+    if (has_value(unit) && !entry(i + 1, node)) return;
   }
+}
+
+std::size_t Charsmap::match(std::string_view text, std::string_view& with) const {
+  std::size_t longest = 0;
+  each_entry(text, [&](std::size_t length, std::size_t node) {
+    const bool whole_characters =
+        length == text.size() || (static_cast<unsigned char>(text[length]) & 0xC0) != 0x80;
+    if (whole_characters) {
+      with = replacement(node);
+      longest = length;
+    }
+    return true;
+  });
   return longest;
+}
+
+std::size_t Charsmap::shortest(std::string_view text, std::string_view& with) const {
+  std::size_t found = 0;
+  each_entry(text.substr(0, text.find('\0')), [&](std::size_t length, std::size_t node) {
+    with = replacement(node);
+    found = length;
+    return false;
+  });
+  return found;
 }
 
 std::unique_ptr<Normalizer> make_sentencepiece_normalizer(const Part& part) {

@@ -7,6 +7,7 @@
 #include "cli/commands/toolkit.h"
 #include "export/artifact_writer.h"
 #include "export/hf_tensors.h"
+#include "export/hf_tokenizer.h"
 #include "export/safetensors_writer.h"
 #include "format/artifact.h"
 #include "format/checkpoint.h"
@@ -55,6 +56,7 @@ void to_folder(const format::Checkpoint& checkpoint, const ConvertCommand& comma
   for (auto& tensor : export_::passed_tensors(checkpoint)) tensors.push_back(std::move(tensor));
   export_::write_hf_folder(command.out, tensors, checkpoint.config_json(),
                            checkpoint.tokenizer_json());
+  export_::copy_tokenizer_model(checkpoint.path(), command.out);
 }
 
 void to_artifact(const format::Checkpoint& checkpoint, const ConvertCommand& command) {

@@ -13,6 +13,7 @@
 #include "core/tensor_util.h"
 #include "export/artifact_writer.h"
 #include "export/hf_tensors.h"
+#include "export/hf_tokenizer.h"
 #include "export/safetensors_writer.h"
 #include "format/layouts/dense.h"
 
@@ -82,6 +83,8 @@ void export_safetensors(RunState& state, const SafetensorsExport& params) {
       tensors.push_back(std::move(tensor));
   const std::string folder = state.path(params.path);
   export_::write_hf_folder(folder, tensors, config_json(state), state.tokenizer_json);
+  if (state.source && state.source->tokenizer_json() == state.tokenizer_json)
+    export_::copy_tokenizer_model(state.source->path(), folder);
   state.report.files.emplace_back("safetensors", folder);
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "support.h"
@@ -42,6 +43,55 @@ TEST(Normalizer, Strips) {
   EXPECT_EQ(run(R"({"type":"Strip","strip_left":true,"strip_right":false})", " a "), "a ");
   EXPECT_EQ(run(R"({"type":"Strip","strip_left":false,"strip_right":true})", " a "), " a");
   EXPECT_EQ(run(R"({"type":"Strip","strip_left":true,"strip_right":true})", " \t "), "");
+}
+
+std::string base64(const std::string& bytes) {
+  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at + 3 <= bytes.size(); at += 3) {
+    uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | static_cast<unsigned char>(bytes[at + i]);
+    for (int shift = 18; shift >= 0; shift -= 6) out += kDigits[bits >> shift & 63];
+  }
+  return out;
+}
+
+/// A table of SentencePiece: "A" to "x", "AB" to "y".
+std::string charsmap() {
+  const auto leaf = [](uint32_t label, uint32_t offset) { return label | 1u << 8 | offset << 10; };
+  std::vector<uint32_t> units(67);
+  units['A'] = leaf('A', 1);
+  units['A' ^ 1] = 1u << 31;  // the value of "A": place 0
+  units[('A' ^ 1) ^ 'B'] = leaf('B', 3);
+  units[('A' ^ 1) ^ 'B' ^ 3] = 1u << 31 | 2;
+  std::string blob;
+  const auto append = [&](uint32_t word) {
+    for (int shift = 0; shift < 32; shift += 8) blob += static_cast<char>(word >> shift & 255);
+  };
+  append(static_cast<uint32_t>(4 * units.size()));
+  for (const uint32_t unit : units) append(unit);
+  blob.append("x\0y\0", 4);
+  return base64(blob);
+}
+
+TEST(Normalizer, AppliesTablesByGrapheme) {
+  const std::string table = charsmap();
+  const auto by_grapheme = [&](const std::string& text) {
+    return run(R"({"type":"Precompiled","precompiled_charsmap":")" + table + R"("})", text);
+  };
+  EXPECT_EQ(by_grapheme("AB BA\n"), "xB Bx\n");
+  EXPECT_EQ(by_grapheme("A\u0301B"), "xB");                              // the whole grapheme
+  EXPECT_EQ(by_grapheme("A\u0301\u0302\u0303"), "x\u0301\u0302\u0303");  // too long for that
+  const auto as_sentencepiece = [&](const std::string& text) {
+    return run(
+        R"({"type":"SentencePiece","add_dummy_prefix":false,"remove_extra_whitespaces":false,
+            "escape_whitespaces":false,"whitespace_as_suffix":false,"user_defined":[],
+            "charsmap":")" +
+            table + R"("})",
+        text);
+  };
+  EXPECT_EQ(as_sentencepiece("AB BA A\u0301"), "y Bx x\u0301");
 }
 
 TEST(Normalizer, SequencesRunInOrder) {

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "format/checkpoint.h"
+#include "format/standard_tokenizer.h"
 #include "support.h"
 
 namespace cupel::text {
@@ -38,13 +39,14 @@ std::string piece(const std::string& text, float score, uint64_t type = 1) {
   return bytes(1, bytes(1, text) + real(2, score) + (type == 1 ? "" : number(3, type)));
 }
 
-std::string model(uint64_t kind = 2) {
+std::string model(uint64_t kind = 2, bool user_defined = true, uint64_t remove_extra = 0) {
   std::string out = piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3);
   for (const char* c : {"\u2581", "a", "b"}) out += piece(c, -9);
-  out += piece("\u2581ab", -3) + piece("ab", -2) + piece("[X]", 0, 4);
+  out += piece("\u2581ab", -3) + piece("ab", -2);
+  if (user_defined) out += piece("[X]", 0, 4);
   // pad_id -1 is ten bytes long.
   const std::string trainer = number(3, kind) + number(35, 0) + number(43, ~uint64_t{0});
-  return out + bytes(2, trainer) + bytes(3, bytes(1, "identity") + number(4, 0));
+  return out + bytes(2, trainer) + bytes(3, bytes(1, "identity") + number(4, remove_extra));
 }
 
 class SentencePieceFile : public testing::Test {
@@ -100,6 +102,32 @@ TEST_F(SentencePieceFile, UnigramIsTheDefault) {
   write("tokenizer.model", model(3));
   const Error e = test::error_of([&] { open(); });
   EXPECT_NE(std::string(e.what()).find("model type 3"), std::string::npos) << e.what();
+}
+
+TEST_F(SentencePieceFile, StandardPartsGiveTheSameIds) {
+  for (const uint64_t kind : {1, 2})
+    for (const bool user_defined : {false, true})
+      for (const uint64_t remove_extra : {0, 1}) {
+        write("tokenizer.model", model(kind, user_defined, remove_extra));
+        const std::string json = format::tokenizer_json_of(folder_.string());
+        const format::StandardTokenizer standard = format::standard_tokenizer(json);
+        EXPECT_TRUE(standard.converted);
+        EXPECT_EQ(standard.json.find("SentencePiece"), std::string::npos);
+        EXPECT_EQ(standard.differences.size(), remove_extra + (kind == 1 ? 2 : user_defined));
+        const auto a = Tokenizer::from_json(json), b = Tokenizer::from_json(standard.json);
+        for (const char* text :
+             {"", " ", "ab", "abab b", "  ab   ab  ", "xay\u2581<", "ab\u2581b"}) {
+          EXPECT_EQ(a->encode(text), b->encode(text)) << kind << " '" << text << "'";
+          const EncodeOptions special{.special_text = true, .add_special = true};
+          const auto ids = a->encode(text, special);
+          EXPECT_EQ(ids, b->encode(text, special)) << kind << " '" << text << "'";
+          EXPECT_EQ(a->decode(ids), b->decode(ids));
+        }
+        if (user_defined && kind == 1) {
+          EXPECT_EQ(a->encode("[X]ab"), b->encode("[X]ab"));
+        }
+        EXPECT_EQ(format::standard_tokenizer(standard.json).json, standard.json);
+      }
 }
 
 TEST_F(SentencePieceFile, DamageIsRefused) {
