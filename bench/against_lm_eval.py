@@ -101,6 +101,7 @@ def lm_eval_task(folder, key, data):
     if name == "gsm8k":
         files["train"], shots = f"{data}/instruct/gsm8k_train.jsonl", "5"
         out.update(fewshot_split="train")
+    if shots and "fewshot_split" not in out: out.update(fewshot_split="test")  # then a row is never its own shot
     own = "own_" + key.replace(":", "_")
     out.update(task=own, dataset_path="json", dataset_kwargs=dict(data_files=files), test_split="test",
                num_fewshot=int(shots or 0), metadata=dict(version=1))

@@ -19,7 +19,7 @@ CorpusDocument page_of(std::string_view line) {
   CUPEL_CHECK(row.is_object() && row.contains("page") && row["page"].is_string(), data,
               "the line has no text 'page'");
   auto page = row["page"].get<std::string>();
-  CorpusDocument out{"", count_words(page), static_cast<int64_t>(page.size())};
+  CorpusDocument out{"", count_space_separated(page), static_cast<int64_t>(page.size())};
   out.text = wikitext_detokenized(std::move(page));
   return out;
 }
@@ -32,7 +32,7 @@ bool is_blank(std::string_view line) {
 
 Corpus plain_corpus(std::string name, std::string text) {
   Corpus out{std::move(name), Sha256().add(text).hex(), {}, false};
-  const int64_t words = count_words(text), bytes = static_cast<int64_t>(text.size());
+  const int64_t words = count_space_separated(text), bytes = static_cast<int64_t>(text.size());
   out.documents.push_back({std::move(text), words, bytes});
   return out;
 }

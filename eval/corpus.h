@@ -11,7 +11,7 @@ namespace cupel::eval {
 /// A text that is scored alone: no token sees another document.
 struct CorpusDocument {
   std::string text;   ///< what the tokenizer gets
-  int64_t words = 0;  ///< of the original, before it was detokenized (count_words)
+  int64_t words = 0;  ///< of the original, before it was detokenized (count_space_separated)
   int64_t bytes = 0;  ///< of the original, UTF-8
 };
 

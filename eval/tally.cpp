@@ -89,7 +89,7 @@ void Tally::add_words(PerplexityResult& r, const Corpus& corpus,
     const CorpusDocument& whole = corpus.documents[0];
     const bool part = static_cast<int64_t>(targets_.size()) < r.list.text_tokens;
     const std::string scored = part ? tokenizer.decode(targets_, false) : std::string();
-    r.words = part ? count_words(scored) : whole.words;
+    r.words = part ? count_space_separated(scored) : whole.words;
     r.bytes = part ? static_cast<int64_t>(scored.size()) : whole.bytes;
     const Estimate per_token = ratio_of(block_nll_, counts_of(places_));
     const auto tokens = static_cast<double>(r.tokens);

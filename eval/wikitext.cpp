@@ -85,7 +85,7 @@ std::size_t space_length(std::string_view text) {
   return general && static_cast<unsigned char>(text[2]) - 0x80u <= 0x0A ? 3 : 0;
 }
 
-int64_t count_words(std::string_view text) {
+int64_t count_space_separated(std::string_view text) {
   int64_t words = 1;
   for (bool in_space = false; !text.empty();) {
     const std::size_t space = space_length(text);

@@ -14,7 +14,7 @@ std::size_t space_length(std::string_view text);
 
 /// Words as lm-eval counts them, len(re.split(r"\s+", text)): pieces between runs of white space,
 /// empty ones at the ends included.
-int64_t count_words(std::string_view text);
+int64_t count_space_separated(std::string_view text);
 
 /// A page of WikiText as plain text, by the fixed list of replacements of lm-eval 0.4.13's task
 /// `wikitext`, in its order.

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "eval/answers/answer.h"
+#include "eval/harness/judge_kinds.h"
 #include "text/jinja_value.h"
 
 namespace cupel::eval {
@@ -50,12 +51,15 @@ class AnswerJudge final : public Judge {
 
 }  // namespace
 
-std::unique_ptr<Judge> make_judge(const Task& task, const TaskOptions&) {
+std::unique_ptr<Judge> make_judge(const Task& task, const TaskOptions& options) {
   const std::string& first = task.metric_list.at(0);
   if (first == "exact_match" && task.metric_list.size() == 1)
     return std::make_unique<AnswerJudge>(task);
+  if (is_ifeval_metric(first)) return make_ifeval_judge(task);
+  if (first.starts_with(kPassAt)) return make_code_judge(task, options.allow_code_execution);
   fail(Fault::user, "task '", task.task,
-       "': metric_list of a generation task is [exact_match], not ", first);
+       "': the metrics of a generation task are [exact_match], pass@K or IFEval's four, not '",
+       first, "'");
 }
 
 }  // namespace cupel::eval

@@ -63,16 +63,34 @@ PromptBuilder::PromptBuilder(const Task& task, const std::vector<Row>& pool, boo
 std::vector<const Row*> PromptBuilder::draw(const Row& row) {
   std::vector<const Row*> out;
   if (shots_ == 0) return out;
-  const auto take = [&](int64_t i) {
-    const Row& shot = pool_[static_cast<std::size_t>(i)];
-    const bool itself = own_ && text::jinja::equal(Value(shot), Value(row));
-    if (!itself && static_cast<int64_t>(out.size()) < shots_) out.push_back(&shot);
+  // Copies of the row count as the row itself.
+  const auto itself = [&](const Row& shot) {
+    return own_ && text::jinja::equal(Value(shot), Value(row));
   };
-  const auto size = static_cast<int64_t>(pool_.size());
-  if (task_.fewshot_sampler == Sampler::first_n)
-    for (int64_t i = 0; i < std::min(size, shots_ + (own_ ? 1 : 0)); ++i) take(i);
-  else
-    for (const int64_t i : random_.sample(size, std::min(size, shots_ + (own_ ? 1 : 0)))) take(i);
+  const auto take = [&](const Row& shot) {
+    if (static_cast<int64_t>(out.size()) < shots_ && !itself(shot)) out.push_back(&shot);
+  };
+  if (task_.fewshot_sampler == Sampler::first_n) {
+    for (const Row& shot : pool_) take(shot);
+  } else {
+    const auto size = static_cast<int64_t>(pool_.size());
+    for (const int64_t i : random_.sample(size, shots_ + (own_ ? 1 : 0)))
+      take(pool_[static_cast<std::size_t>(i)]);
+    if (static_cast<int64_t>(out.size()) < shots_) out = draw_others(itself);
+  }
+  CUPEL_CHECK(static_cast<int64_t>(out.size()) == shots_, user, "task '", task_.task, "': ", shots_,
+              " shots asked for, ", out.size(), " rows differ from the one asked");
+  return out;
+}
+
+/// Draws again among the rows that are not the one asked: several copies of it were drawn.
+std::vector<const Row*> PromptBuilder::draw_others(const std::function<bool(const Row&)>& itself) {
+  std::vector<const Row*> others, out;
+  for (const Row& shot : pool_)
+    if (!itself(shot)) others.push_back(&shot);
+  const auto size = static_cast<int64_t>(others.size());
+  for (const int64_t i : random_.sample(size, std::min(size, shots_)))
+    out.push_back(others[static_cast<std::size_t>(i)]);
   return out;
 }
 

@@ -2,6 +2,7 @@
 // Copyright the Cupel authors
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,7 @@ class PromptBuilder {
 
  private:
   std::vector<const Row*> draw(const Row& row);
+  std::vector<const Row*> draw_others(const std::function<bool(const Row&)>& itself);
   std::string answer_of(const Row& row) const;
   std::string question_of(const Row& row) const;
   std::string dress(const Row& row, const std::string& question);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/bits.h"
+#include "cli/commands/eval_compare.h"
 #include "eval/perplexity.h"
 #include "eval/reference_file.h"
 #include "eval/report.h"
@@ -198,13 +199,15 @@ int eval_command(const CommonOptions& common, const EvalCommand& command, const 
     if (command.speed && s.packed) measure_speed(common, s);
     results.push_back(s.facts);
   }
-  std::string json = results.size() == 1 ? eval::to_json(results[0]) : "[";
-  for (std::size_t i = 0; results.size() > 1 && i < results.size(); ++i)
-    json += cat(i ? ",\n" : "\n", eval::to_json(results[i]), i + 1 == results.size() ? "\n]" : "");
+  const eval::ReportComparison comparison = compare_tasks(command.tasks, results);
+  const std::string json = results_json(results, comparison);
   if (!command.json_file.empty()) write_atomic(command.json_file, json + "\n");
   if (!command.report_file.empty())
-    write_atomic(command.report_file, eval::eval_report_html(command.models[0], results));
-  print_out(common.json ? json + "\n" : eval::text_table(results) + eval::task_table(results));
+    write_atomic(command.report_file,
+                 eval::eval_report_html(command.models[0], results, comparison));
+  print_out(common.json ? json + "\n"
+                        : cat(eval::text_table(results), eval::task_table(results),
+                              comparison_text(comparison)));
   return 0;
 }
 

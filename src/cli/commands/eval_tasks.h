@@ -23,6 +23,8 @@ struct TaskCommand {
   bool apply_chat_template = false, fewshot_as_multiturn = false;
   std::string system;
   bool allow_code_execution = false;
+  double margin = 1, confidence = 95;  ///< of verdicts on several models: points, percent
+  double redline = 0;                  ///< risk in percent that a candidate may have; 0: no choice
 };
 
 /// Who is asked. `identity` names everything that answers depend on.

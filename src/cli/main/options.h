@@ -69,6 +69,16 @@ inline void add_tasks(CLI::App& command, TaskCommand& t) {
   command.add_flag("--apply-chat-template", t.apply_chat_template, "ask as a conversation");
   command.add_flag("--fewshot-as-multiturn", t.fewshot_as_multiturn, "shots as turns of their own");
   command.add_option("--system-instruction", t.system, "stands before the task's description");
+  command.add_option("--margin", t.margin, "loss in points that would matter, for verdicts")
+      ->check(CLI::Range(0.01, 100.0));
+  command.add_option("--confidence", t.confidence, "confidence of verdicts in percent")
+      ->check(CLI::Range(50.0, 99.99));
+  command
+      .add_option(
+          "--redline", t.redline,
+          "choose the fastest (--speed) or smallest model that loses at most this share, in "
+          "percent, of the answers that the first one has right")
+      ->check(CLI::Range(0.0, 99.0));
   command.add_flag("--allow-code-execution", t.allow_code_execution,
                    "run programs that the model wrote, in a sandbox");
 }
