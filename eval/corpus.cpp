@@ -18,10 +18,9 @@ CorpusDocument page_of(std::string_view line) {
   CUPEL_CHECK(!row.is_discarded(), data, "the line is not JSON");
   CUPEL_CHECK(row.is_object() && row.contains("page") && row["page"].is_string(), data,
               "the line has no text 'page'");
-  auto page = row["page"].get<std::string>();
-  CorpusDocument out{"", count_space_separated(page), static_cast<int64_t>(page.size())};
-  out.text = wikitext_detokenized(std::move(page));
-  return out;
+  const auto& page = row["page"].get_ref<const std::string&>();
+  return {wikitext_detokenized(page), count_space_separated(page),
+          static_cast<int64_t>(page.size())};
 }
 
 bool is_blank(std::string_view line) {

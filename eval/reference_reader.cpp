@@ -42,7 +42,7 @@ std::size_t SavedReference::find(const BlockPlace& place) const {
   CUPEL_CHECK(found != offsets_.end(), user, "'", file_.path(), "' has ",
               header_.list.blocks.size(), " blocks, and none of ", place.count,
               " scored tokens that starts at token ", place.first, " of document ", place.document,
-              "; compare the blocks that it has");
+              "; use --blocks or --blocks-file");
   return found->second;
 }
 

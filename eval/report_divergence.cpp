@@ -11,8 +11,6 @@ namespace cupel::eval {
 
 namespace {
 
-using Parts = std::vector<PartDivergence> DivergenceResult::*;
-
 /// A model's divergence over one text.
 struct Measured {
   std::string model;
@@ -75,35 +73,52 @@ std::string histograms(const std::vector<EvalResult>& results) {
   return out;
 }
 
-/// Names of the parts that any model has, in the order in which they come.
-std::vector<std::string> part_names(const std::vector<Measured>& models, Parts parts) {
-  std::vector<std::string> out;
-  for (const Measured& m : models)
-    for (const PartDivergence& p : m.divergence->*parts)
-      if (std::find(out.begin(), out.end(), p.name) == out.end()) out.push_back(p.name);
-  return out;
-}
-
-std::string parts_chart(const std::vector<Measured>& models, Parts parts, const std::string& by,
-                        const std::string& file) {
-  const auto names = part_names(models, parts);
-  if (names.size() < 2) return "";
+/// Mean KL by context length: a bar a model and range.
+std::string position_chart(const std::vector<Measured>& models, const std::string& file) {
+  std::vector<std::string> ranges;  // those of the model that has most
   std::vector<Series> groups;
   for (const Measured& m : models) {
     Series s;
     s.name = m.model;
-    for (const std::string& name : names) {
-      const auto& all = m.divergence->*parts;
-      const auto found = std::find_if(all.begin(), all.end(),
-                                      [&](const PartDivergence& p) { return p.name == name; });
-      s.y.push_back(found == all.end() ? 0 : found->kl.value);
+    std::vector<std::string> names;
+    for (const PartDivergence& p : m.divergence->by_position) {
+      names.push_back(p.name);
+      s.y.push_back(p.kl.value);
     }
+    if (names.size() > ranges.size()) ranges = names;
     groups.push_back(std::move(s));
   }
+  if (ranges.size() < 2) return "";
   ChartText text;
-  text.title = cat("Mean KL by ", by, ", ", file);
+  text.title = cat("Mean KL by context, ", file);
+  text.x = "tokens of context";
   text.y = "KL, nats a token";
-  return bar_chart(text, names, groups);
+  return bar_chart(text, ranges, groups);
+}
+
+const PartDivergence* part_named(const DivergenceResult& d, const std::string& name) {
+  for (const PartDivergence& p : d.by_class)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+/// A row a kind of token, a column a model.
+std::string class_table(const std::vector<Measured>& models, const std::string& file) {
+  Table t{{"kind of token", "tokens"}, {}};
+  for (const Measured& m : models) t.header.push_back(m.model);
+  for (const TokenClass c : kTokenClasses) {
+    const std::string name(token_class_name(c));
+    const PartDivergence* first = part_named(*models[0].divergence, name);
+    if (!first) continue;
+    t.rows.push_back({name, cat(first->tokens)});
+    for (const Measured& m : models) {
+      const PartDivergence* p = part_named(*m.divergence, name);
+      t.rows.back().push_back(p ? fixed(p->kl.value, 4) : "-");
+    }
+  }
+  return t.rows.empty()
+             ? ""
+             : cat("<p class=\"title\">Mean KL by kind of token, ", file, "</p>", t.html());
 }
 
 /// A row a percentile, a column a model; `scale` turns values into the unit of the title.
@@ -143,9 +158,8 @@ std::string divergence_section(const std::vector<EvalResult>& results) {
     std::string file;
     for (const EvalResult& r : results)
       if (t < r.texts.size()) file = file_name(r.texts[t].perplexity.file);
-    charts += parts_chart(models, &DivergenceResult::by_position, "tokens of context", file);
-    charts += parts_chart(models, &DivergenceResult::by_class, "kind of token", file);
-    tables += percentiles(models, escape_html(file));
+    charts += position_chart(models, file);
+    tables += class_table(models, escape_html(file)) + percentiles(models, escape_html(file));
   }
   return charts.empty() ? ""
                         : cat("<h2>How far each prediction moved</h2>\n<div class=\"charts\">",

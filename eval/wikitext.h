@@ -8,16 +8,12 @@
 
 namespace cupel::eval {
 
-/// Bytes of the white space at the front of UTF-8 `text` (not empty), 0 when there is none: what \s
-/// matches and strip() removes in Python.
-std::size_t space_length(std::string_view text);
-
 /// Words as lm-eval counts them, len(re.split(r"\s+", text)): pieces between runs of white space,
-/// empty ones at the ends included.
+/// empty ones at the ends included. Bytes that are not UTF-8 are no white space.
 int64_t count_space_separated(std::string_view text);
 
-/// A page of WikiText as plain text, by the fixed list of replacements of lm-eval 0.4.13's task
-/// `wikitext`, in its order.
-std::string wikitext_detokenized(std::string page);
+/// A page of WikiText (valid UTF-8) as plain text, by the fixed list of replacements of lm-eval
+/// 0.4.13's task `wikitext`, in its order.
+std::string wikitext_detokenized(std::string_view page);
 
 }  // namespace cupel::eval

@@ -42,7 +42,7 @@ TEST(Wikitext, DetokenizesLikeLmEval) {
   };
   for (const auto& c : cases) {
     EXPECT_EQ(wikitext_detokenized(c.page), c.text);
-    EXPECT_EQ(count_words(c.page), c.words) << c.page;
+    EXPECT_EQ(count_space_separated(c.page), c.words) << c.page;
   }
 }
 

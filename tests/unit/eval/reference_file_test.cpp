@@ -143,7 +143,7 @@ TEST_F(ReferenceFile, BlocksAreFoundByTheirPlace) {
   EXPECT_EQ(e.fault(), Fault::user);
   EXPECT_EQ(e.message(), cat("'", path_,
                              "' has 2 blocks, and none of 7 scored tokens that starts "
-                             "at token 16 of document 0; compare the blocks that it has"));
+                             "at token 16 of document 0; use --blocks or --blocks-file"));
 }
 
 TEST_F(ReferenceFile, ADamagedFileIsRefused) {

@@ -50,8 +50,8 @@ TEST(RunReportPage, ShowsEverything) {
         "identical", "different from the start", "plain rounding: not positive definite",
         "version: 1", "All 28 matrices", "2026-01-02 \xC2\xB7 a machine"})
     EXPECT_NE(body.find(there), std::string::npos) << there;
-  // Two charts of errors, one of bits, three of KL, one of a loss.
-  EXPECT_EQ(count(body, "<svg"), 7u);
+  // Two charts of errors, one of bits, two of KL, one of a loss.
+  EXPECT_EQ(count(body, "<svg"), 6u);
   EXPECT_EQ(count(page, "http"), 0u);
 }
 
@@ -92,7 +92,7 @@ TEST(EvalReportPage, FewModelsSideBySideManyInRows) {
   const std::string many = body_of(eval_report_html("t", results));
   test::expect_well_formed(many);
   EXPECT_EQ(count(many, "scroll facts"), 0u);
-  EXPECT_EQ(count(many, "<table>"), 7u);  // three a text, one of the models
+  EXPECT_EQ(count(many, "<table>"), 9u);  // four a text, one of the models
   EXPECT_NE(many.find("Size against divergence"), std::string::npos);
   test::expect_well_formed(body_of(eval_report_html("", {})));
 }
