@@ -9,14 +9,16 @@
 
 namespace cupel::text {
 namespace {
-constexpr int64_t kLargestId = 1 << 26;
-}
+// Ids may leave holes, but a short file must not ask for a large table.
+constexpr int64_t kMostHoles = 1 << 20;
+}  // namespace
 
 Vocabulary::Vocabulary(const std::vector<std::pair<std::string, int64_t>>& entries) {
   std::size_t bytes = 0;
   int64_t largest = -1;
+  const int64_t end = 2 * static_cast<int64_t>(entries.size()) + kMostHoles;
   for (const auto& [text, id] : entries) {
-    CUPEL_CHECK(id >= 0 && id <= kLargestId, data, "tokenizer: id ", id, " of '", text,
+    CUPEL_CHECK(id >= 0 && id < end, data, "tokenizer: id ", id, " of '", text,
                 "' is out of range");
     largest = std::max(largest, id);
     bytes = checked_add(bytes, text.size(), "tokenizer vocabulary");

@@ -80,6 +80,7 @@ TEST(Tokenizer, NamesWhatIsWrong) {
   has(R"({"model":{"type":"WordPiece","vocab":{}}})", "type 'WordPiece' is not supported");
   has(R"({"model":{"type":"BPE","vocab":{"a":-1},"merges":[]}})", "model.vocab");
   has(R"({"model":{"type":"BPE","vocab":{"a":99999999999},"merges":[]}})", "out of range");
+  has(R"({"model":{"type":"BPE","vocab":{"a":2000000},"merges":[]}})", "out of range");
   has(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}})", "model.merges");
   has(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[],"speed":1}})",
       "key 'speed' is not known");
