@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "text/jinja_markup.h"
 #include "text/jinja_value.h"
 #include "text/utf8.h"
 
@@ -82,7 +83,7 @@ bool python_item(const Value& v, const Value& key, Value& out) {
   const int64_t at = place(key, length(v));
   if (at < 0) return false;
   const std::size_t byte = skip_characters(s, 0, at);
-  out = Value(std::string_view(s).substr(byte, utf8_length(s[byte])));
+  out = marked_like(v, s.substr(byte, utf8_length(s[byte])));
   return true;
 }
 
@@ -149,7 +150,10 @@ Value item(const Value& v, const Value& key) {
 Value slice(const Value& v, const Value& start, const Value& stop, const Value& step) {
   if (v.is_undefined()) raise_undefined(v);
   spend_on(v);
-  if (v.is_string()) return text_slice(v.as_string(), bounds(start, stop, step, length(v)));
+  if (v.is_string()) {
+    const Value out = text_slice(v.as_string(), bounds(start, stop, step, length(v)));
+    return v.is_markup() ? marked(out) : out;
+  }
   if (!v.is_list() || v.as_list().flavor > Flavor::range)
     raise("TypeError", "'", type_name(v), "' object cannot be sliced");
   const List& l = v.as_list();

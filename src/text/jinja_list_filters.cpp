@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "text/jinja_filters.h"
+#include "text/jinja_markup.h"
 #include "text/jinja_operators.h"
 
 namespace cupel::text::jinja {
@@ -230,7 +231,7 @@ Value reverse(Frame&, V v, A) {
   if (!v.is_string()) return generator_of(std::move(items));
   std::string out;
   for (const Value& c : items) out += c.as_string();
-  return Value(std::move(out));
+  return marked_like(v, std::move(out));
 }
 
 Value first(Frame&, V v, A) {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "text/jinja_library.h"
+#include "text/jinja_markup.h"
 #include "text/jinja_operators.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -19,12 +20,13 @@ using Method = Value (*)(const Value& self, const Arguments& given);
 
 class BoundMethod : public Object {
  public:
-  BoundMethod(Value self, Method body) : self_(std::move(self)), body_(body) {}
+  BoundMethod(Value self, std::string_view name, Method body)
+      : self_(std::move(self)), name_(name), body_(body) {}
   std::string type_name() const override { return "builtin_function_or_method"; }
   bool callable() const override { return true; }
   Value call(Frame&, const Arguments& given) override {
     spend_on(self_);
-    return body_(self_, given);
+    return self_.is_markup() ? marked(body_(self_, as_markup(given))) : body_(self_, given);
   }
   int depth() const override {
     return 1 + (self_.is_list()   ? self_.as_list().depth
@@ -33,7 +35,22 @@ class BoundMethod : public Object {
   }
 
  private:
+  /// Where a method of a marked text puts its arguments into it, they are escaped.
+  Arguments as_markup(Arguments given) const {
+    for (std::size_t i = 0; i < given.positional.size(); ++i) {
+      Value& v = given.positional[i];
+      if (name_ == "join")
+        v = escaped_items(v);
+      else if (name_ == "format" || (name_ == "replace" && i == 1))
+        v = escaped_arguments(v);
+    }
+    for (auto& [name, v] : given.named)
+      if (name_ == "format" || name == "new") v = escaped_arguments(v);
+    return given;
+  }
+
   Value self_;
+  std::string_view name_;  // of the table
   Method body_;
 };
 
@@ -362,7 +379,7 @@ std::shared_ptr<Object> method(const Value& v, const std::string& name) {
                       : v.is_dict() ? dict_methods()
                                     : list_methods();
   const auto at = table.find(name);
-  if (at != table.end()) return std::make_shared<BoundMethod>(v, at->second);
+  if (at != table.end()) return std::make_shared<BoundMethod>(v, at->first, at->second);
   check_supported(v, name);
   return nullptr;
 }

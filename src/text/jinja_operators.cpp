@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/jinja_markup.h"
+
 namespace cupel::text::jinja {
 namespace {
 
@@ -30,7 +32,7 @@ Value repeated(const Value& what, int64_t times) {
     spend(what.as_string().size() * static_cast<std::size_t>(times) / 16);
     std::string out;
     for (int64_t i = 0; i < times; ++i) out += what.as_string();
-    return Value(std::move(out));
+    return marked_like(what, std::move(out));
   }
   const List& l = what.as_list();
   check_size(16.0 * static_cast<double>(l.items.size()) * static_cast<double>(times));
@@ -65,6 +67,7 @@ Value add(const Value& a, const Value& b) {
   if (a.is_numeric() && b.is_numeric()) return a.as_double() + b.as_double();
   if (a.is_string() && b.is_string()) {
     check_size(static_cast<double>(a.as_string().size() + b.as_string().size()));
+    if (a.is_markup() || b.is_markup()) return Markup{markup_of(a) + markup_of(b)};
     return Value(a.as_string() + b.as_string());
   }
   if (a.is_list() && b.is_list() && a.as_list().flavor == b.as_list().flavor && repeatable(a)) {
@@ -113,6 +116,7 @@ Value floor_divide(const Value& a, const Value& b) {
 }
 
 Value modulo(const Value& a, const Value& b) {
+  if (a.is_markup()) return Markup{percent_format(a.as_string(), escaped_arguments(b))};
   if (a.is_string()) return Value(percent_format(a.as_string(), b));
   if (!a.is_numeric() || !b.is_numeric()) mismatch("%", a, b);
   check_divisor(b);

@@ -94,7 +94,7 @@ void append_list(std::string& out, const List& l) {
 void append_repr(std::string& out, const Value& v) {
   spend(1);
   if (v.is_string()) {
-    out += quoted(v.as_string());
+    out += v.is_markup() ? cat("Markup(", quoted(v.as_string()), ")") : quoted(v.as_string());
   } else if (v.is_list()) {
     append_list(out, v.as_list());
   } else if (v.is_dict()) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "text/jinja_filters.h"
+#include "text/jinja_markup.h"
 #include "text/jinja_operators.h"
 
 namespace cupel::text::jinja {
@@ -13,32 +14,6 @@ namespace {
 
 using V = const Value&;
 using A = const Arguments&;
-
-std::string escaped(const std::string& s) {
-  std::string out;
-  for (const char c : s) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&#34;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 Value indent(Frame&, V v, A given) {
   const Bound a("indent", given, {"width", "first", "blank"});
@@ -54,7 +29,7 @@ Value indent(Frame&, V v, A given) {
     if (i ? blank || !lines[i].empty() : first) out += by;
     out += lines[i];
   }
-  return Value(std::move(out));
+  return marked_like(v, std::move(out));
 }
 
 // Jinja's own rule: words start behind white space, hyphens and opening brackets.
@@ -147,11 +122,11 @@ Value absolute(Frame&, V v, A) {
 Value format(Frame&, V v, A given) {
   if (!given.named.empty() && !given.positional.empty())
     raise("FilterArgumentError", "can't handle positional and keyword arguments at the same time");
-  if (given.named.empty())
-    return Value(percent_format(to_text(v), Value(List{given.positional, Flavor::tuple})));
+  const Value pattern = v.is_string() ? v : Value(to_text(v));
+  if (given.named.empty()) return modulo(pattern, Value(List{given.positional, Flavor::tuple}));
   Dict named;
   for (const auto& [name, value] : given.named) named.set(Value(name), value);
-  return Value(percent_format(to_text(v), Value(std::move(named))));
+  return modulo(pattern, Value(std::move(named)));
 }
 
 Value replace(Frame&, V v, A given) {
@@ -199,19 +174,20 @@ Value url_encoded(Frame&, V v, A) {
 
 void add_text_filters(FilterTable& table) {
   const auto text = [&](const char* name, std::string (*body)(std::string_view)) {
-    table[name] = [body](Frame&, V v, A) { return Value(body(to_text(v))); };
+    table[name] = [body](Frame&, V v, A) { return marked_like(v, body(to_text(v))); };
   };
   text("upper", upper_text);
   text("lower", lower_text);
   text("capitalize", capitalize_text);
-  for (const char* name : {"e", "escape", "forceescape"})
-    table[name] = [](Frame&, V v, A) { return Value(escaped(to_text(v))); };
-  for (const char* name : {"string", "safe"})
-    table[name] = [](Frame&, V v, A) { return Value(to_text(v)); };
+  for (const char* name : {"e", "escape"})
+    table[name] = [](Frame&, V v, A) { return Value(Markup{markup_of(v)}); };
+  table["forceescape"] = [](Frame&, V v, A) { return Value(Markup{escaped(to_text(v))}); };
+  table["safe"] = [](Frame&, V v, A) { return Value(Markup{to_text(v)}); };
+  table["string"] = [](Frame&, V v, A) { return v.is_string() ? v : Value(to_text(v)); };
   for (const char* name : {"d", "default"}) table[name] = default_filter;
   table["trim"] = [](Frame&, V v, A given) {
-    return Value(
-        strip_text(to_text(v), Side::both, Bound("trim", given, {"chars"}).get(0, nullptr)));
+    return marked_like(
+        v, strip_text(to_text(v), Side::both, Bound("trim", given, {"chars"}).get(0, nullptr)));
   };
   table["tojson"] = [](Frame&, V v, A given) { return Value(to_json(v, given)); };
   table["title"] = title;

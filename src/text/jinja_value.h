@@ -38,6 +38,10 @@ struct Dict;
 struct BigInteger {
   std::string digits;
 };
+/// A text that filter `safe` or `escape` has marked as HTML (markupsafe's Markup).
+struct Markup {
+  std::string text;
+};
 struct Undefined {
   std::shared_ptr<const std::string> message;  ///< of the error that its use raises
   const char* kind = "UndefinedError";
@@ -56,6 +60,7 @@ class Value {
   Value(int i) : data_(int64_t{i}) {}
   Value(double d) : data_(d) {}
   Value(BigInteger b) : data_(std::make_shared<const BigInteger>(std::move(b))) {}
+  Value(Markup m) : data_(std::make_shared<const Markup>(std::move(m))) {}
   Value(std::string s) : data_(std::make_shared<const std::string>(std::move(s))) {}
   Value(std::string_view s) : Value(std::string(s)) {}
   Value(const char* s) : Value(std::string(s)) {}
@@ -75,7 +80,8 @@ class Value {
   bool is_integer() const { return is<int64_t>(); }
   bool is_float() const { return is<double>(); }
   bool is_big() const { return is<std::shared_ptr<const BigInteger>>(); }
-  bool is_string() const { return is<std::shared_ptr<const std::string>>(); }
+  bool is_markup() const { return is<std::shared_ptr<const Markup>>(); }
+  bool is_string() const { return is<std::shared_ptr<const std::string>>() || is_markup(); }
   bool is_list() const { return is<std::shared_ptr<const List>>(); }
   bool is_dict() const { return is<std::shared_ptr<const Dict>>(); }
   bool is_object() const { return is<std::shared_ptr<Object>>(); }
@@ -91,6 +97,7 @@ class Value {
     return is_float() ? std::get<double>(data_) : static_cast<double>(as_integer());
   }
   const std::string& as_string() const {
+    if (is_markup()) return std::get<std::shared_ptr<const Markup>>(data_)->text;
     return *std::get<std::shared_ptr<const std::string>>(data_);
   }
   const std::string& as_digits() const {
@@ -107,8 +114,8 @@ class Value {
     return std::holds_alternative<T>(data_);
   }
   std::variant<Undefined, std::nullptr_t, bool, int64_t, double, std::shared_ptr<const BigInteger>,
-               std::shared_ptr<const std::string>, std::shared_ptr<const List>,
-               std::shared_ptr<const Dict>, std::shared_ptr<Object>>
+               std::shared_ptr<const std::string>, std::shared_ptr<const Markup>,
+               std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<Object>>
       data_;
 };
 

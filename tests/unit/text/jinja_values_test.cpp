@@ -44,6 +44,23 @@ TEST(JinjaValues, PrintAsInPython) {
           "123456789012345678901234567890 [123456789012345678901234567890]"}});
 }
 
+// What is joined to a text that `safe` has marked is escaped, though nothing else is.
+TEST(JinjaValues, MarkedTextsEscape) {
+  check({{"{{ 'a<'|safe + '<' }} {{ '<' + 'b>'|safe }} {{ 'a<'|safe ~ '<' }}", "a<&lt; &lt;b> a<<"},
+         {"{{ ('%s %d %s'|safe) % ('\"', 3, '&'|safe) }} {{ '<%s>'|safe|format('&') }}",
+          "&#34; 3 & <&amp;>"},
+         {"{{ ('%s'|safe) % ['<'] }} {{ ('{} <'|safe).format('<') }}", "[&#39;&lt;&#39;] &lt; <"},
+         {"{{ ('<b>'|safe)[1:] + '<' }} {{ ('<a> <b>'|safe).split(' ')[1] + '<' }}",
+          "b>&lt; <b>&lt;"},
+         {"{{ ('<b>'|safe).replace('b', '&') }} {{ ('<'|safe).join(['>', 1, '&'|safe]) }}",
+          "<&amp;> &gt;<1<&"},
+         {"{{ '<'|safe|upper|trim + '<' }} {{ '<'|safe|replace('<', '>') + '<' }}", "<&lt; ><"},
+         {"{{ '<'|e|e }} {{ '<'|e|forceescape }} {{ ['<'|safe] }}", "&lt; &amp;lt; [Markup('<')]"},
+         {"{{ '<'|safe == '<' }} {{ ('<'|safe) is string }} {{ '<'|safe|tojson }}",
+          "True True \"<\""},
+         {"{% set x %}<{{ '&'|safe }}{% endset %}{{ x + '<' }}", "<&<"}});
+}
+
 TEST(JinjaValues, Arithmetic) {
   check({{"{{ 7/2 }} {{ 7//2 }} {{ -7//2 }} {{ -7%3 }} {{ 7%-3 }} {{ 2**3**2 }} {{ -2**2 }}",
           "3.5 3 -4 2 -2 64 4"},
