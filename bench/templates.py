@@ -3,9 +3,10 @@
 
   bench/templates.py TEMPLATE...
 
-TEMPLATE is a .jinja file, a folder (all *.jinja below it), or a tokenizer_config.json. Each is rendered with ten
-conversations by `cupel render` (build/release, or CUPEL_BIN: the folder of the programs) and by jinja2; the texts must be
-equal byte for byte, and where one side refuses the conversation the other has to refuse it too. Exit code 1 otherwise.
+TEMPLATE is a .jinja file, a folder (all *.jinja below it), or a tokenizer_config.json. Each is rendered with thirteen
+conversations, six of them with tools, by `cupel render` (build/release, or CUPEL_BIN: the folder of the programs) and by
+jinja2; the texts must be equal byte for byte, and where one side refuses the conversation the other has to refuse it too.
+Exit code 1 otherwise. Templates that take tools, but refuse every conversation in which one is called, are named.
 """
 import concurrent.futures, datetime, json, os, pathlib, subprocess, sys, tempfile
 
@@ -23,6 +24,11 @@ WEATHER = {"type": "function", "function": {
         "exact": {"type": ["boolean", "null"]}, "where": {"type": "object", "properties": {"lat": {"type": "number"}}},
         "tags": {"type": "array", "items": {"type": "string"}}}},
     "return": {"type": "object", "properties": {"celsius": {"type": "number"}}}}}
+# What simple schemas have: some templates write types as Python does and know no others.
+PRICE = {"type": "function", "function": {
+    "name": "price", "description": "Price of \"things\" <now>", "parameters": {"type": "object", "required": ["item"], "properties": {
+        "item": {"type": "string", "description": "Name of the thing"}, "count": {"type": "integer", "description": "How many"},
+        "express": {"type": "boolean", "description": "Fast & dear"}}}}}
 CLOCK = {"type": "function", "function": {"name": "clock", "description": "", "parameters": {"type": "object", "properties": {}}}}
 
 
@@ -35,6 +41,8 @@ def m(role, content, **more):
 
 
 QUESTION = m("user", "Weather in M\u00fcnchen?")
+ORDER = {"item": "\u00c4pfel <red>", "count": 2, "express": True}
+COST = m("tool", "{\"price\": \"3 & 4\"}", name="price", tool_call_id="call00001")
 ANSWER = m("tool", "{\"celsius\": 3.5}", name="get_weather", tool_call_id="call00001")
 CONVERSATIONS = {
     "user": dict(messages=[m("user", "Hello")]),
@@ -48,6 +56,11 @@ CONVERSATIONS = {
                                 ANSWER, m("assistant", "3.5 degrees"), m("user", "Thanks")], tools=[WEATHER]),
     "two calls": dict(messages=[m("system", "S"), QUESTION, m("assistant", None, tool_calls=[call("get_weather", {"city": "A"}), call("clock", {}, "call00002")]),
                                 ANSWER, m("tool", "12:00", name="clock", tool_call_id="call00002")], tools=[WEATHER, CLOCK]),
+    "plain tools": dict(messages=[m("system", "Sell."), m("user", "Apples?")], tools=[PRICE], functions=json.dumps([PRICE["function"]]), datetime="29 Nov 2026"),
+    "plain call": dict(messages=[m("user", "Apples?"), m("assistant", "", tool_calls=[call("price", ORDER)]), COST, m("assistant", "3."), m("user", "OK")],
+                       tools=[PRICE], functions=json.dumps([PRICE["function"]]), datetime="29 Nov 2026"),
+    "arguments as text": dict(messages=[m("system", "Sell."), m("user", "Apples?"), m("assistant", "", tool_calls=[call("price", json.dumps(ORDER))]), COST],
+                              tools=[PRICE], functions=json.dumps([PRICE["function"]]), datetime="29 Nov 2026"),
     "parts": dict(messages=[m("user", [{"type": "text", "text": "What is "}, {"type": "text", "text": "this?"}]), m("assistant", [{"type": "text", "text": "That."}]),
                             m("user", [{"type": "text", "text": "OK"}])]),
     "thinking": dict(messages=[m("user", "1+1?"), m("assistant", "2", reasoning_content="Easy.", thinking="Easy."), m("user", "2+2?")], enable_thinking=False,
@@ -125,18 +138,24 @@ def compare(template, source, name, conversation):
 
 
 def main():
-    counts, bad = {}, 0
+    counts, bad, uncalled = {}, 0, []
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         for number, (name, source) in enumerate(sources(sys.argv[1:])):
             template = pathlib.Path(folder) / f"{number}.jinja"
             template.write_text(source)
             work = [(k, pool.submit(compare, template, source, k, c)) for k, c in CONVERSATIONS.items()]
+            called = False
             for key, result in work:
                 outcome, detail = result.result()
+                called |= outcome != "both refuse" and any("tool_calls" in x for x in CONVERSATIONS[key]["messages"])
                 counts[outcome] = counts.get(outcome, 0) + 1
                 if detail:
                     bad += 1
                     print(f"{name}: {key}\n{detail}\n")
+            if not called and "tool" in source:
+                uncalled.append(name)
+        for name in uncalled:
+            print(f"{name}: takes tools, and both refuse every call of one")
         print(f"{number + 1} templates, {len(CONVERSATIONS)} conversations: " + ", ".join(f"{v} {k}" for k, v in sorted(counts.items())))
     return bad > 0
 
