@@ -68,6 +68,7 @@ std::vector<const ordered_json*> entries_of(const ordered_json& root) {
 std::string block_list_json(const BlockList& list) {
   ordered_json out = {{"protocol", protocol_name(list.protocol)}, {"length", list.length}};
   if (list.protocol == Protocol::words) out["rolling_bos"] = rolling_bos_name(list.bos);
+  out["prepended"] = list.prepended;
   out["text"] = {{"sha256", list.text_sha256},
                  {"ids_sha256", list.ids_sha256},
                  {"tokens", list.text_tokens},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "eval/protocol.h"
+#include "text/tokenizer.h"
 
 namespace cupel::eval {
 
@@ -29,12 +30,17 @@ struct BlockList {
                             ///< preceded by their number as int64)
   int64_t text_tokens = 0, documents = 0;
   std::vector<BlockPlace> blocks;
+  /// What stands before the text that is not of it: the tokens that the tokenizer adds (gptq), what
+  /// overwrites the first token of each block (llamacpp), what each document starts with (words).
+  std::vector<text::Token> prepended;
 };
 
 /// The object that results and reference files carry: protocol, length, rolling_bos (words only),
-/// text: {sha256, ids_sha256, tokens, documents}, block_list: [{document, first, count}].
+/// prepended, text: {sha256, ids_sha256, tokens, documents}, block_list: [{document, first,
+/// count}].
 std::string block_list_json(const BlockList& list);
-/// Reads it back, from an object that may hold more. Fault::data names what is missing or wrong.
+/// Reads it back, from an object that may hold more; `prepended` is for people. Fault::data names
+/// what is missing or wrong.
 BlockList block_list_from_json(std::string_view json);
 
 /// The list of the text with this SHA-256 in a file that `cupel eval --json` wrote (one result or

@@ -71,28 +71,46 @@ text::Token prefix_of(const text::Tokenizer& tokenizer) {
   return tokenizer.end_tokens().front();
 }
 
-bool adds_bos(const text::Tokenizer& tokenizer) {
-  const Tokens ids = tokenizer.encode("a", {false, true});
-  return tokenizer.bos() >= 0 && !ids.empty() && ids.front() == tokenizer.bos();
+/// What the tokenizer puts before a text by itself.
+Tokens added_in_front(const text::Tokenizer& tokenizer) {
+  const Tokens plain = tokenizer.encode("a"), all = tokenizer.encode("a", {false, true});
+  return Tokens(all.begin(), std::search(all.begin(), all.end(), plain.begin(), plain.end()));
 }
 
-std::vector<Block> cut_one_text(const text::Tokenizer& tokenizer, const std::vector<Tokens>& ids,
+/// What stands before the text that is not of it (BlockList::prepended).
+Tokens prepended(const text::Tokenizer& tokenizer, const PerplexityOptions& options) {
+  Tokens added = added_in_front(tokenizer);
+  const bool bos = tokenizer.bos() >= 0 && !added.empty() && added.front() == tokenizer.bos();
+  switch (options.protocol) {
+    case Protocol::gptq:
+      return added;
+    case Protocol::llamacpp:
+      return bos ? Tokens{tokenizer.bos()} : Tokens{};
+    case Protocol::words:
+      break;
+  }
+  if (options.bos == RollingBos::once) added.clear();
+  added.insert(added.begin(), prefix_of(tokenizer));
+  return added;
+}
+
+std::vector<Block> cut_one_text(const Tokens& front, const std::vector<Tokens>& ids,
                                 const std::string& name, const PerplexityOptions& options) {
   CUPEL_CHECK(ids.size() == 1, user, "the protocol '", protocol_name(options.protocol),
               "' reads one plain text, but '", name, "' is a file of ", ids.size(),
               " pages; use the protocol 'words'");
   const bool half = options.protocol == Protocol::llamacpp;
   auto blocks = cut(ids[0], options.length, half ? options.length / 2 : 0, name);
-  if (half && adds_bos(tokenizer))
-    for (Block& b : blocks) b.ids.front() = tokenizer.bos();
+  if (half && !front.empty())
+    for (Block& b : blocks) b.ids.front() = front[0];
   return blocks;
 }
 
-std::vector<Block> cut_documents(const text::Tokenizer& tokenizer, const std::vector<Tokens>& ids,
+std::vector<Block> cut_documents(const Tokens& front, const std::vector<Tokens>& ids,
                                  const std::string& name, const PerplexityOptions& options) {
   std::vector<Block> blocks;
   for (std::size_t d = 0; d < ids.size(); ++d)
-    add_rolling(ids[d], prefix_of(tokenizer), options.length, static_cast<int64_t>(d), blocks);
+    add_rolling(ids[d], front[0], options.length, static_cast<int64_t>(d), blocks);
   CUPEL_CHECK(!blocks.empty(), user, "'", name, "' is empty");
   return blocks;
 }
@@ -141,9 +159,11 @@ TextBlocks blocks_of(const text::Tokenizer& tokenizer, const Corpus& corpus,
   const bool rolling = options.protocol == Protocol::words;
   // A rolling window brings its own prefix.
   const auto ids = encode_all(tokenizer, corpus, !rolling || options.bos == RollingBos::compat);
-  auto blocks = (rolling ? cut_documents : cut_one_text)(tokenizer, ids, corpus.name, options);
+  const Tokens front = prepended(tokenizer, options);
+  auto blocks = (rolling ? cut_documents : cut_one_text)(front, ids, corpus.name, options);
   keep_first(blocks, corpus, options.blocks);
   BlockList list = list_of(blocks, ids, corpus, options);
+  list.prepended = front;
   return {std::move(blocks), std::move(list)};
 }
 

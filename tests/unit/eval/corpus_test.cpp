@@ -124,6 +124,13 @@ TEST(Pages, OtherProtocolsReadOneText) {
             "the protocol 'gptq' reads one plain text, but 'p.jsonl' is a file of 3 pages; use the "
             "protocol 'words'");
   TextJob job = pages_job(scorer, tokenizer, Protocol::words);
+  job.blocks = measure_text(job).at(0).perplexity.list;
+  job.blocks_file = "f";
+  EXPECT_EQ(measure_text(job).at(0).perplexity.tokens, 14);  // all of them
+  job.blocks->blocks.pop_back();
+  EXPECT_EQ(error_of([&] { measure_text(job); }).message(),
+            "'f' lists 4 blocks of 'p.jsonl', not all: the words of pages are counted whole");
+  job.blocks.reset();
   job.options.blocks = 2;
   EXPECT_EQ(error_of([&] { measure_text(job); }).message(),
             "a number of blocks would cut the pages of 'p.jsonl' apart, whose words are counted "

@@ -61,7 +61,8 @@ TEST(Gptq, BosStandsAtTheStartOfTheTextAlone) {
   LetterTokenizer tokenizer;
   tokenizer.has_bos = tokenizer.adds_bos = true;
   FakeScorer scorer = uniform();
-  measure(scorer, "abcdefg", {Protocol::gptq, 4, 0}, tokenizer);
+  const auto r = measure(scorer, "abcdefg", {Protocol::gptq, 4, 0}, tokenizer);
+  EXPECT_EQ(r.list.prepended, (Tokens{LetterTokenizer::kBos}));
   ASSERT_EQ(scorer.calls.size(), 2u);
   EXPECT_EQ(scorer.calls[0].ids, (Tokens{LetterTokenizer::kBos, 0, 1}));
   EXPECT_EQ(scorer.calls[1].ids, (Tokens{3, 4, 5}));
@@ -108,12 +109,14 @@ TEST(LlamaCpp, BosReplacesTheFirstTokenOfEachBlockWhereTheTokenizerAddsOne) {
   LetterTokenizer tokenizer;
   tokenizer.has_bos = true;
   FakeScorer plain = uniform();
-  measure(plain, "abcdefgh", {Protocol::llamacpp, 4, 0}, tokenizer);
+  auto r = measure(plain, "abcdefgh", {Protocol::llamacpp, 4, 0}, tokenizer);
+  EXPECT_TRUE(r.list.prepended.empty());
   EXPECT_EQ(plain.calls.at(1).ids, (Tokens{4, 5, 6}));
 
   tokenizer.adds_bos = true;
   FakeScorer scorer = uniform();
-  measure(scorer, "abcdefgh", {Protocol::llamacpp, 4, 0}, tokenizer);
+  r = measure(scorer, "abcdefgh", {Protocol::llamacpp, 4, 0}, tokenizer);
+  EXPECT_EQ(r.list.prepended, (Tokens{LetterTokenizer::kBos}));
   ASSERT_EQ(scorer.calls.size(), 2u);
   EXPECT_EQ(scorer.calls[0].ids, (Tokens{LetterTokenizer::kBos, 0, 1}));
   EXPECT_EQ(scorer.calls[1].ids, (Tokens{LetterTokenizer::kBos, 4, 5}));

@@ -27,8 +27,8 @@ TEST(ResultJson, KeysThatScriptsRelyOn) {
                              "parameters", "perplexity", "prompt_tokens_per_second"}));
   ASSERT_EQ(out["perplexity"].size(), 1u);
   EXPECT_EQ(keys(out["perplexity"][0]),
-            (Keys{"block_list", "block_nll", "blocks", "file", "length", "protocol", "stderr",
-                  "stderr_over", "text", "tokens", "value"}));
+            (Keys{"block_list", "block_nll", "blocks", "file", "length", "prepended", "protocol",
+                  "stderr", "stderr_over", "text", "tokens", "value"}));
   EXPECT_EQ(out["perplexity"][0]["stderr"], 1.25);
   EXPECT_EQ(out["perplexity"][0]["block_list"][1],
             (json{{"document", 0}, {"first", 1024}, {"count", 1023}, {"nll", 3.1}}));

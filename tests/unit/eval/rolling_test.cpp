@@ -71,21 +71,25 @@ TEST(Rolling, CompatScoresTheTokenizersOwnBosAfterTheFirst) {
   LetterTokenizer tokenizer;
   tokenizer.has_bos = tokenizer.adds_bos = true;
   constexpr Token kBos = LetterTokenizer::kBos;
+  Tokens front;
   const auto compat = [&] {
-    return blocks_of(tokenizer, plain_corpus("t.txt", "abc"),
-                     {Protocol::words, 3, 0, RollingBos::compat}, 1024)
-        .blocks;
+    auto all = blocks_of(tokenizer, plain_corpus("t.txt", "abc"),
+                         {Protocol::words, 3, 0, RollingBos::compat}, 1024);
+    front = all.list.prepended;
+    return all.blocks;
   };
   // ([BOS], [BOS, a, ..]), as lm-eval 0.4.13 has it, and every window one token later.
   auto w = compat();
   ASSERT_EQ(w.size(), 2u);
   expect_block(w[0], {kBos, kBos, 0}, 0, {kBos, 0, 1});
   expect_block(w[1], {kBos, 0, 1}, 2, {2});
+  EXPECT_EQ(front, (Tokens{kBos, kBos}));
   // A tokenizer that adds none is not touched.
   tokenizer.adds_bos = false;
   w = compat();
   ASSERT_EQ(w.size(), 1u);
   expect_block(w[0], {kBos, 0, 1}, 0, {0, 1, 2});
+  EXPECT_EQ(front, (Tokens{kBos}));
 }
 
 TEST(Rolling, BlocksSayWhereTheyLie) {
