@@ -12,8 +12,8 @@ constexpr auto kLowRankEps = static_cast<float>(format::kLowRankNormEps);
 
 }  // namespace
 
-AttentionStep::AttentionStep(StepContext& context, KvCache& cache)
-    : c_(context), cache_(cache), rope_(c_.config.rope, c_.config.rope_dims(c_.config.rope)) {
+AttentionStep::AttentionStep(StepContext& context)
+    : c_(context), rope_(c_.config.rope, c_.config.rope_dims(c_.config.rope)) {
   const auto& config = c_.config;
   if (config.local_rope)
     local_rope_.emplace(*config.local_rope, config.rope_dims(*config.local_rope));
@@ -36,9 +36,18 @@ int64_t AttentionStep::widest() const {
   return std::max({c_.config.hidden, output_width_, c_.config.low_rank.query_rank});
 }
 
-void AttentionStep::begin(int64_t length) {
-  rope_.fill(c_.first, c_.m, length);
-  if (local_rope_) local_rope_->fill(c_.first, c_.m, length);
+void AttentionStep::begin(std::span<const Segment> step) {
+  step_ = step;
+  for (RopeTable* table : {&rope_, local_rope_ ? &*local_rope_ : nullptr}) {
+    if (!table) continue;
+    table->reserve(c_.m);
+    int64_t row = 0;
+    for (const Segment& s : step) {
+      const auto count = static_cast<int64_t>(s.ids.size());
+      table->fill(row, s.first, count, s.length);
+      row += count;
+    }
+  }
   q_th_.reserve(c_.m * query_width_);
   k_th_.reserve(c_.m * key_width_);
   v_th_.reserve(c_.m * value_width_);
@@ -58,6 +67,8 @@ void AttentionStep::run(int64_t layer, const Produce& produce) {
   c_.pool.for_range(c_.m, 16, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) finish(layer, t);
   });
+  for (const Segment& s : step_)
+    if (s.parent) s.cache->copy(layer, *s.parent, s.first);
   attend(layer);
 }
 
@@ -128,7 +139,8 @@ void AttentionStep::finish(int64_t layer, int64_t t) {
       c_.cpu.rope(k, config.kv_heads, config.head_dim, table.at(t));
     }
   }
-  cache_.store(c_.cpu, layer, c_.first + t, k, v);
+  const StepRow& row = c_.rows[static_cast<std::size_t>(t)];
+  row.cache->store(c_.cpu, layer, row.position, k, v);
 }
 
 void AttentionStep::expand_low_rank(int64_t t, const kernels::Rotation& rotation) {
@@ -151,9 +163,10 @@ void AttentionStep::expand_low_rank(int64_t t, const kernels::Rotation& rotation
 void AttentionStep::attend(int64_t l) {
   const auto& config = c_.config;
   const Model::Attention& a = c_.layer(l).attention;
-  const kernels::KvView kv = cache_.view(l);
   const int64_t heads = config.heads, window = config.kind(static_cast<int>(l)).window;
-  const int64_t most = c_.first + c_.m, count = window > 0 ? std::min(window, most) : most;
+  int64_t most = 0;
+  for (const StepRow& row : c_.rows) most = std::max(most, row.position + 1);
+  const int64_t count = window > 0 ? std::min(window, most) : most;
   const kernels::AttentionQuery all{.heads = heads,
                                     .scale = static_cast<float>(config.attention_scale()),
                                     .cap = static_cast<float>(config.score_cap),
@@ -161,16 +174,17 @@ void AttentionStep::attend(int64_t l) {
   // One position's heads are cut once per thread: heads of a group share keys, which are then still
   // in cache.
   const int64_t share = c_.m == 1 ? (heads + c_.pool.size() - 1) / c_.pool.size() : 1;
-  const int64_t grain = std::max(share, grain_of(count * (config.head_dim + kv.value_dim)));
+  const int64_t grain = std::max(share, grain_of(count * (config.head_dim + config.values_dim())));
   c_.pool.for_range(c_.m * heads, grain, [&](int64_t begin, int64_t end) {
     kernels::AttentionQuery query = all;
     while (begin < end) {
       const int64_t t = begin / heads, to = std::min(end, (t + 1) * heads);
+      const StepRow& row = c_.rows[static_cast<std::size_t>(t)];
       query.q = q_th_.get() + t * query_width_;
-      query.end = c_.first + t + 1;
+      query.end = row.position + 1;
       query.begin = window > 0 ? std::max<int64_t>(0, query.end - window) : 0;
-      c_.cpu.attention(query, kv, c_.h_ti.get() + t * output_width_, begin - t * heads,
-                       to - t * heads);
+      c_.cpu.attention(query, row.cache->view(l), c_.h_ti.get() + t * output_width_,
+                       begin - t * heads, to - t * heads);
       begin = to;
     }
   });

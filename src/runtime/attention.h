@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "runtime/kv_cache.h"
 #include "runtime/rope_table.h"
@@ -11,14 +12,25 @@
 
 namespace cupel::runtime {
 
+/// Consecutive positions of a sequence: `first`.. , of one that is `length` long once the call that
+/// this step belongs to is done (which is what some rotary embeddings go by).
+struct Segment {
+  std::span<const text::Token> ids;
+  KvCache* cache = nullptr;
+  int64_t first = 0, length = 0;
+  /// Whose first `first` positions this sequence begins with, where its own cache does not hold
+  /// them yet: a cache from before, or that of an earlier segment of the same step.
+  const KvCache* parent = nullptr;
+};
+
 /// The attention half of a layer, without what surrounds it (norms, residual stream); legend:
 /// t positions, h heads times dimensions, r ranks.
 class AttentionStep {
  public:
-  AttentionStep(StepContext& context, KvCache& cache);
+  explicit AttentionStep(StepContext& context);
 
-  /// Before the layers of a step; the sequence is `length` long once all its steps are done.
-  void begin(int64_t length);
+  /// Before the layers of a step.
+  void begin(std::span<const Segment> step);
   /// `produce` writes rows of h; d becomes what attention adds, the output's bias excepted.
   void run(int64_t layer, const Produce& produce);
   /// Scratch floats for one position, and the widest input of a linear layer.
@@ -36,7 +48,7 @@ class AttentionStep {
   void attend(int64_t layer);
 
   StepContext& c_;
-  KvCache& cache_;
+  std::span<const Segment> step_;
   RopeTable rope_;
   std::optional<RopeTable> local_rope_;
   int64_t query_width_, key_width_, value_width_, output_width_;

@@ -57,7 +57,7 @@ void ExpertStep::route(int64_t layer, const Produce& produce) {
     float* row = logits + t * config_.count;
     add_bias(row, experts.router_bias);
     CUPEL_CHECK(all_finite(row, config_.count), data, "model.layers.", layer,
-                ": the router's output at position ", c_.first + t,
+                ": the router's output at position ", c_.rows[static_cast<std::size_t>(t)].position,
                 " is not finite; its weights, or those of a layer before it, are damaged");
     const auto at = static_cast<std::size_t>(t * config_.active),
                active = static_cast<std::size_t>(config_.active);

@@ -66,6 +66,11 @@ void KvCache::store(const kernels::CpuKernels& cpu, int64_t layer, int64_t posit
   store(cpu, values_, value, values(layer) + position * values_.row_bytes);
 }
 
+void KvCache::copy(int64_t layer, const KvCache& from, int64_t end) {
+  std::memcpy(keys(layer), from.keys(layer), static_cast<std::size_t>(end * keys_.row_bytes));
+  std::memcpy(values(layer), from.values(layer), static_cast<std::size_t>(end * values_.row_bytes));
+}
+
 int64_t KvCache::bytes_read(int64_t positions) const {
   int64_t seen = 0;
   for (const int64_t window : windows_)

@@ -27,6 +27,8 @@ class KvCache {
   /// Keys [kv_heads, head_dim] and values [kv_heads, value_dim] of one position.
   void store(const kernels::CpuKernels& cpu, int64_t layer, int64_t position, const float* key,
              const float* value);
+  /// Takes over a layer's positions before `end` from another cache of the same model and type.
+  void copy(int64_t layer, const KvCache& from, int64_t end);
   int64_t context() const { return context_; }
   /// What a step that looks back over `positions` reads.
   int64_t bytes_read(int64_t positions) const;

@@ -12,13 +12,17 @@ RopeTable::RopeTable(const format::Rope& rope, int64_t dims)
       frequencies_(format::rope_frequencies(rope, dims)),
       magnitude_(format::rope_magnitude(rope)) {}
 
-void RopeTable::fill(int64_t first, int64_t count, int64_t length) {
+void RopeTable::reserve(int64_t rows) {
+  cosine_t_.reserve(rows * (dims_ / 2));
+  sine_t_.reserve(rows * (dims_ / 2));
+}
+
+void RopeTable::fill(int64_t row, int64_t first, int64_t count, int64_t length) {
   if (length != length_ && format::rope_depends_on_length(rope_))
     frequencies_ = format::rope_frequencies(rope_, dims_, length);
   length_ = length;
-  const auto pairs = static_cast<int64_t>(frequencies_.size());
-  float* cosine = cosine_t_.reserve(count * pairs);
-  float* sine = sine_t_.reserve(count * pairs);
+  float* cosine = cosine_t_.get() + row * (dims_ / 2);
+  float* sine = sine_t_.get() + row * (dims_ / 2);
   for (int64_t t = 0; t < count; ++t)
     for (const double frequency : frequencies_) {
       const double angle = static_cast<double>(first + t) * frequency;

@@ -15,8 +15,10 @@ namespace cupel::runtime {
 class RopeTable {
  public:
   RopeTable(const format::Rope& rope, int64_t dims);
-  /// Positions first .. first + count of a sequence that is `length` long.
-  void fill(int64_t first, int64_t count, int64_t length);
+  /// Room for the rows of a step; what was there is lost.
+  void reserve(int64_t rows);
+  /// Rows row .. row + count: positions first .. of a sequence that is `length` long.
+  void fill(int64_t row, int64_t first, int64_t count, int64_t length);
   kernels::Rotation at(int64_t t) const;
 
  private:

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/threads.h"
+#include "runtime/batch_scorer.h"
 #include "runtime/forward.h"
 
 namespace cupel::runtime {
@@ -47,7 +49,7 @@ struct Session::Impl {
       : model(std::move(m)),
         pool(threads_of(options)),
         cache(model->config(), options.kv, context_of(options, model->config())),
-        forward(*model, cache, pool),
+        forward(*model, pool),
         chunk(forward.widest_step(std::max<int64_t>(1, options.prompt_chunk))),
         kv(options.kv) {}
 
@@ -68,12 +70,21 @@ struct Session::Impl {
     const auto n = static_cast<int64_t>(ids.size());
     for (int64_t begin = 0; begin < n; begin += chunk) {
       const int64_t rows = std::min(chunk, n - begin);
-      forward.layers(
-          {.ids = ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
-           .first = first + begin,
-           .length = length});
+      const Segment step{
+          .ids = ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
+          .cache = &cache,
+          .first = first + begin,
+          .length = length};
+      forward.layers({&step, 1});
       after(begin, rows);
     }
+  }
+
+  /// Of rows first .. first + count of the last step.
+  void logits(int64_t first, int64_t count, float* out) {
+    wanted.resize(static_cast<std::size_t>(count));
+    std::iota(wanted.begin(), wanted.end(), first);
+    forward.logits(wanted, out);
   }
 
   template <class After>
@@ -111,7 +122,8 @@ struct Session::Impl {
   std::vector<text::Token> tokens;  // whose keys and values the cache holds
   // Length of the sequence when keys were last turned; none: they have to be computed again.
   std::optional<int64_t> turned_for = 0;
-  Buffer<float> logits;
+  Buffer<float> logit_rows;
+  std::vector<int64_t> wanted;
 };
 
 Session::Session(std::shared_ptr<const Model> model, const SessionOptions& options)
@@ -123,11 +135,11 @@ std::span<const float> Session::forward(std::span<const text::Token> ids, int64_
   const int64_t vocab = impl_->model->config().vocab;
   CUPEL_CHECK(keep >= 0 && keep <= n, user, "logits of ", keep, " positions asked for, ", n,
               " tokens given");
-  float* out = impl_->logits.reserve(keep * vocab);
+  float* out = impl_->logit_rows.reserve(keep * vocab);
   impl_->append(ids, [&](int64_t begin, int64_t rows) {
     const int64_t from = std::max(begin, n - keep);
     if (from < begin + rows)
-      impl_->forward.logits(from - begin, begin + rows - from, out + (from - (n - keep)) * vocab);
+      impl_->logits(from - begin, begin + rows - from, out + (from - (n - keep)) * vocab);
   });
   return {out, static_cast<std::size_t>(keep * vocab)};
 }
@@ -143,11 +155,20 @@ void Session::score(std::span<const text::Token> ids, int64_t from, const text::
   impl_->append(ids.subspan(static_cast<std::size_t>(kept)), [&](int64_t begin, int64_t rows) {
     for (int64_t row = std::max<int64_t>(0, from - kept - begin); row < rows; row += most) {
       const int64_t count = std::min(most, rows - row);
-      float* out = impl_->logits.reserve(count * width);
-      impl_->forward.logits(row, count, out);
+      float* out = impl_->logit_rows.reserve(count * width);
+      impl_->logits(row, count, out);
       sink({.first = kept + begin + row, .rows = count, .vocab = width, .logits = out});
     }
   });
+}
+
+void Session::score_many(std::span<const Sequence> sequences,
+                         const std::function<void(std::size_t, const text::LogitRows&)>& sink) {
+  // Sequences whose angles depend on their lengths share nothing.
+  if (format::rope_depends_on_length(model().config().rope))
+    return text::Scorer::score_many(sequences, sink);
+  BatchScorer(*impl_->model, impl_->forward, impl_->kv, max_length(), impl_->chunk)
+      .run(sequences, sink);
 }
 
 int64_t Session::position() const {

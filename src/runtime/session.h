@@ -56,6 +56,10 @@ class Session final : public text::Generator, public text::Scorer {
   int64_t max_length() const override;
   std::string description() const override;
   void score(std::span<const text::Token> ids, int64_t from, const text::LogitSink& sink) override;
+  /// Many sequences in one forward step, beginnings shared; the bits of score(). Leaves the
+  /// session's own sequence alone.
+  void score_many(std::span<const Sequence> sequences,
+                  const std::function<void(std::size_t, const text::LogitRows&)>& sink) override;
 
   const Model& model() const;
   int64_t kv_bytes() const;       ///< held by the positions in use

@@ -11,6 +11,14 @@
 
 namespace cupel::runtime {
 
+class KvCache;
+
+/// Where a row of a step stands: the cache of its sequence, and its position there.
+struct StepRow {
+  KvCache* cache = nullptr;
+  int64_t position = 0;
+};
+
 /// What the parts of a forward pass share, and the rows that they hand on (legend: t positions of
 /// the step, i inputs).
 struct StepContext {
@@ -35,7 +43,8 @@ struct StepContext {
   const kernels::CpuKernels& cpu;
   ThreadPool& pool;
   LinearStep linear;
-  int64_t m = 0, first = 0;  ///< positions of the step, the first of them
+  int64_t m = 0;  ///< rows of the step
+  std::vector<StepRow> rows;
   /// Residual stream; what a linear layer reads; what a half layer adds.
   Buffer<float> x_ti, h_ti, d_ti;
 };

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "text/tokenizer.h"
 
@@ -52,5 +53,8 @@ class Scorer {
   virtual void score_many(std::span<const Sequence> sequences,
                           const std::function<void(std::size_t, const LogitRows&)>& sink);
 };
+
+/// Sequences by their tokens, so that neighbours share their beginnings; equal ones as given.
+std::vector<std::size_t> token_order(std::span<const Scorer::Sequence> sequences);
 
 }  // namespace cupel::text

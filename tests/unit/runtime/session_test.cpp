@@ -115,6 +115,62 @@ TEST_F(SessionTest, ScoreHandsOverTheSameLogits) {
              [&] { session.score(std::vector<text::Token>(601, 1), 0, [](const auto&) {}); });
 }
 
+/// Every row of every sequence, by score() alone and by score_many().
+void expect_same_rows(Session& session, const std::vector<std::vector<text::Token>>& ids,
+                      const std::vector<int64_t>& from) {
+  std::vector<text::Scorer::Sequence> sequences;
+  for (std::size_t i = 0; i < ids.size(); ++i) sequences.push_back({ids[i], from[i]});
+  std::vector<std::vector<float>> together(ids.size());
+  std::vector<int64_t> next = from;
+  session.score_many(sequences, [&](std::size_t i, const text::LogitRows& rows) {
+    ASSERT_EQ(rows.first, next[i]) << "sequence " << i;
+    next[i] += rows.rows;
+    together[i].insert(together[i].end(), rows.logits, rows.logits + rows.rows * rows.vocab);
+  });
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::vector<float> alone;
+    session.score(ids[i], from[i], [&](const text::LogitRows& rows) {
+      alone.insert(alone.end(), rows.logits, rows.logits + rows.rows * rows.vocab);
+    });
+    EXPECT_EQ(together[i], alone) << "sequence " << i;
+  }
+}
+
+TEST_F(SessionTest, ManySequencesGiveTheBitsOfEachAlone) {
+  const auto base = random_ids(5, 60, model_->config().vocab);
+  const auto begin = [&](int64_t n) {
+    return std::vector<text::Token>(base.begin(), base.begin() + n);
+  };
+  std::vector<std::vector<text::Token>> ids;
+  std::vector<int64_t> from;
+  const auto add = [&](std::vector<text::Token> sequence, int64_t first) {
+    ids.push_back(std::move(sequence));
+    from.push_back(first);
+  };
+  // Branches of one beginning, branches of branches, equal ones, one that is the beginning of
+  // another, rows wanted before the branch, none wanted, and ones longer than a step.
+  for (int64_t branch = 0; branch < 6; ++branch) {
+    auto a = begin(10 + 3 * branch);
+    for (const text::Token id :
+         random_ids(20 + static_cast<uint64_t>(branch), 4, model_->config().vocab))
+      a.push_back(id);
+    add(a, 10 + 3 * branch - 1);
+    a.push_back(base[0]);
+    add(a, 2);
+  }
+  add(begin(20), 0);
+  add(begin(20), 19);
+  add(begin(45), 44);
+  add(begin(60), 30);
+  add(begin(5), 5);
+  add(random_ids(9, 50, model_->config().vocab), 49);
+  for (const int threads : {1, 2})
+    for (const int64_t chunk : {3, 16, 256}) {
+      Session session(model_, {.threads = threads, .kv = KvType::f32, .prompt_chunk = chunk});
+      expect_same_rows(session, ids, from);
+    }
+}
+
 TEST_F(SessionTest, CacheMemoryFollowsTheLengthUsed) {
   Session session(model_, {.threads = 1, .kv = KvType::f16});
   EXPECT_EQ(session.kv_bytes(), 0);
