@@ -37,9 +37,10 @@ std::string run_report_html(const RunReport& report) {
       report.title,
       cat(head(report.title, report.verdict, {report.date, report.version, report.machine}),
           tiles_section(report), alerts_section(report.fallbacks, report.warnings),
-          results_section(results), divergence_section(results), samples_section(report.samples),
-          matrices_section(report.matrices), curves_section(report.curves),
-          details_section(report)));
+          results_section(results), task_section(results),
+          verdicts_section(report.comparison.verdicts), divergence_section(results),
+          samples_section(report.samples), matrices_section(report.matrices),
+          curves_section(report.curves), details_section(report)));
 }
 
 std::string eval_report_html(const std::string& title, const std::vector<EvalResult>& results,

@@ -41,6 +41,7 @@ struct RunReport {
   std::string date, version, machine;
   std::string verdict;  ///< one sentence: what was saved, what it cost
   std::optional<EvalResult> before, after;
+  ReportComparison comparison;  ///< of their tasks
   std::vector<MatrixRow> matrices;
   std::vector<Curve> curves;
   std::vector<SamplePair> samples;

@@ -199,7 +199,11 @@ void EvaluateParams::visit(ParamVisitor& v) {
   list_field(v, "perplexity", perplexity, "texts to score, GPTQ protocol");
   v.field("prompts", prompts, "continued greedily by both models in the report");
   v.field("prompt_tokens", prompt_tokens, "length of those continuations").in(1, 4096);
+  v.field("tasks", tasks, "tasks to run on both models: names or .yaml files");
+  v.field("data", data, "folder of the tasks' data files");
+  v.field("limit", limit, "first rows of a task; below 1 a share; 0 is all").in(0, 1e9);
   v.field("speed", speed, "measure the artifact's speed");
+  v.check(tasks.empty() || !data.empty(), "tasks need data, the folder with their files");
   v.check(against == "original" || against == "none", "against must be original or none");
 }
 

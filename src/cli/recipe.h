@@ -43,6 +43,9 @@ struct EvaluateParams : Params {
   std::vector<text::TextData> perplexity;
   std::vector<std::string> prompts;  ///< continued greedily by both models in the report
   int64_t prompt_tokens = 48;
+  std::vector<std::string> tasks;  ///< names or .yaml files
+  std::string data;                ///< folder of the tasks' data files
+  double limit = 0;                ///< rows of a task; 0 is all
   bool speed = true;
   void visit(ParamVisitor& v) override;
 };

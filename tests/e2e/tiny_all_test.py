@@ -1,6 +1,7 @@
 """recipes/tiny-all.yaml end to end: every kind of step, the artifact, the runtime on it, resume after kill -9."""
 import hashlib, html.parser, json, os, pathlib, random, shutil, signal, struct, subprocess, time, unittest
 from support import BIN, CUPEL, ROOT, VENV_PYTHON, cupel, cupel_json, main, temporary
+from task_checks import TaskChecks
 
 RECIPE = ROOT / "recipes/tiny-all.yaml"
 
@@ -9,7 +10,7 @@ def digest(path):
     return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
-class TinyAll(unittest.TestCase):
+class TinyAll(TaskChecks, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = temporary()

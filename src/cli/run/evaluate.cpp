@@ -6,7 +6,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/bits.h"
+#include "cli/commands/eval_compare.h"
 #include "cli/run/state.h"
+#include "core/generator.h"
 #include "core/scorer.h"
 #include "eval/perplexity.h"
 #include "runtime/bench.h"
@@ -77,6 +79,20 @@ void measure(RunState& state, text::Scorer& before, text::Scorer& after) {
   }
 }
 
+/// Tasks on both models, and verdicts on what was lost.
+void measure_tasks(RunState& state, const Respondent& before, const Respondent& after) {
+  const EvaluateParams& e = state.recipe.evaluate;
+  if (e.tasks.empty()) return;
+  TaskCommand command;
+  command.tasks = e.tasks;
+  command.data = find_data_file(e.data, state.recipe_folder);
+  command.limit = e.limit;
+  EvalResult &original = *state.report.before, &result = *state.report.after;
+  original.tasks = run_tasks(command, before);
+  result.tasks = run_tasks(command, after);
+  state.report.comparison = compare_tasks(command, {original, result});
+}
+
 void measure_speed(const RunState& state, std::shared_ptr<const runtime::Model> model,
                    EvalResult& result) {
   runtime::BenchOptions options;
@@ -131,13 +147,23 @@ void run_evaluation(RunState& state) {
   state.report.before = describe_original(state);
   state.report.after = describe_result(state, packed.get());
   const auto before = core::make_scorer(*state.original, "original");
+  const auto before_text = core::make_generator(*state.original, state.tokenizer);
   std::unique_ptr<text::Scorer> after;
-  if (packed)
-    after = std::make_unique<runtime::Session>(packed, session_options(state));
-  else
+  std::unique_ptr<text::Generator> dense_text;
+  text::Generator* after_text = nullptr;
+  if (packed) {
+    auto session = std::make_unique<runtime::Session>(packed, session_options(state));
+    after_text = session.get();
+    after = std::move(session);
+  } else {
     after = core::make_scorer(*state.model, "result");
+    dense_text = core::make_generator(*state.model, state.tokenizer);
+    after_text = dense_text.get();
+  }
   in_frame("evaluating", [&] {
     measure(state, *before, *after);
+    measure_tasks(state, {before.get(), before_text.get(), state.tokenizer.get(), ""},
+                  {after.get(), after_text, state.tokenizer.get(), ""});
     samples_and_speed(state, packed);
   });
 }

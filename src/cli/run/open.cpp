@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "cli/catalog.h"
 #include "cli/run/state.h"
+#include "eval/harness/document.h"
+#include "eval/harness/task.h"
 #include "text/byte_tokenizer.h"
 
 namespace cupel::cli {
@@ -100,6 +102,12 @@ void check_files(const Recipe& recipe, const std::string& recipe_folder) {
     find_data_file(recipe.data.calibration.file, recipe_folder);
   if (!recipe.data.train.empty()) find_data_file(recipe.data.train, recipe_folder);
   for (const auto& text : recipe.evaluate.perplexity) find_data_file(text.file, recipe_folder);
+  for (const std::string& name : recipe.evaluate.tasks) {
+    const eval::Task task = eval::find_task(name).task;
+    eval::find_data(find_data_file(recipe.evaluate.data, recipe_folder), task.test_data);
+    CUPEL_CHECK(!task.metric_list[0].starts_with("pass@"), user, "task '", name,
+                "' runs programs that a model wrote; only cupel eval --allow-code-execution does");
+  }
 }
 
 Recipe load_recipe(const RunOptions& options) {
