@@ -150,6 +150,38 @@ class Metaspace : public Decoder {
   bool prepended_;
 };
 
+/// Tokens that do not continue a word get a space before them; `cleanup` joins English punctuation.
+class WordPiece : public Decoder {
+ public:
+  explicit WordPiece(const Part& part)
+      : prefix_(part.text("prefix")), cleanup_(part.flag("cleanup")) {
+    part.known({"prefix", "cleanup"});
+  }
+  void apply(std::vector<std::string>& tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      std::string& t = tokens[i];
+      if (i > 0) t = t.starts_with(prefix_) ? t.substr(prefix_.size()) : " " + t;
+      for (const auto& [from, to] : kJoined)
+        if (cleanup_) t = replaced(t, from, to);
+    }
+  }
+
+ private:
+  static constexpr std::pair<std::string_view, std::string_view> kJoined[] = {
+      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  static std::string replaced(std::string_view rest, std::string_view from, std::string_view to) {
+    std::string out;
+    for (std::size_t at; (at = rest.find(from)) != rest.npos; rest.remove_prefix(at + from.size()))
+      out.append(rest.substr(0, at)).append(to);
+    return out.append(rest);
+  }
+
+  std::string prefix_;
+  bool cleanup_;
+};
+
 }  // namespace
 
 std::unique_ptr<Decoder> make_decoder(const Part& part) {
@@ -160,6 +192,7 @@ std::unique_ptr<Decoder> make_decoder(const Part& part) {
   if (type == "Replace") return std::make_unique<Replace>(part);
   if (type == "Fuse") return std::make_unique<Fuse>(part);
   if (type == "Strip") return std::make_unique<Strip>(part);
+  if (type == "WordPiece") return std::make_unique<WordPiece>(part);
   if (type == "Metaspace") return std::make_unique<Metaspace>(part);
   part.unknown_type();
 }

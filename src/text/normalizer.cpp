@@ -100,6 +100,23 @@ std::unique_ptr<Normalizer> make_prepend(const Part& part) {
   });
 }
 
+// Control characters go, what could be taken for white space becomes a space.
+void nmt(std::string& text) {
+  std::string out;
+  for (std::size_t pos = 0; pos < text.size();) {
+    const char32_t c = utf8_next(text, pos);
+    const bool control = c < 0x20 || c == 0x7F || c == 0x8F || c == 0x9F;
+    const bool space = c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == 0x1680 ||
+                       (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                       c == 0xFEFF || c == 0xFFFD;
+    if (space)
+      out += ' ';
+    else if (!control || c == 0)
+      utf8_append(out, c);
+  }
+  text = std::move(out);
+}
+
 void byte_level(std::string& text) {
   std::string out;
   append_byte_level(out, text);
@@ -122,6 +139,8 @@ std::unique_ptr<Normalizer> make_normalizer(const Part& part) {
   if (type == "Prepend") return make_prepend(part);
   if (type == "Lowercase") return part.known({}), simple(lowercase);
   if (type == "StripAccents") return part.known({}), simple(strip_accents);
+  if (type == "Nmt") return part.known({}), simple(nmt);
+  if (type == "BertNormalizer") return make_bert_normalizer(part);
   if (type == "ByteLevel") return part.known({}), simple(byte_level);
   part.unknown_type();
 }

@@ -18,5 +18,6 @@ class Normalizer {
 };
 
 std::unique_ptr<Normalizer> make_normalizer(const Part& part);
+std::unique_ptr<Normalizer> make_bert_normalizer(const Part& part);
 
 }  // namespace cupel::text

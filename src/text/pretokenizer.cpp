@@ -121,6 +121,45 @@ class Whitespace : public PreTokenizer {
   }
 };
 
+/// Pieces of so many characters.
+class FixedLength : public PreTokenizer {
+ public:
+  explicit FixedLength(const Part& part) : length_(part.integer("length")) {
+    part.known({"length"});
+    if (length_ < 1) part.refuse("length must be at least 1");
+  }
+  void split(const Piece& piece, PieceSink sink) const override {
+    for (std::size_t start = 0, pos = 0; start < piece.text.size(); start = pos) {
+      for (int64_t i = 0; i < length_ && pos < piece.text.size(); ++i) utf8_next(piece.text, pos);
+      sink({piece.text.substr(start, pos - start), piece.at_start && start == 0});
+    }
+  }
+
+ private:
+  int64_t length_;
+};
+
+/// Cuts at a character, which is removed.
+class CharDelimiterSplit : public PreTokenizer {
+ public:
+  explicit CharDelimiterSplit(const Part& part) : delimiter_(part.text("delimiter")) {
+    part.known({"delimiter"});
+    std::size_t pos = 0;
+    if (!delimiter_.empty()) utf8_next(delimiter_, pos);
+    if (delimiter_.empty() || pos != delimiter_.size()) part.refuse("delimiter is not a character");
+  }
+  void split(const Piece& piece, PieceSink sink) const override {
+    Splitter splitter(piece, Behavior::removed, false, sink);
+    for (std::size_t at = piece.text.find(delimiter_); at != piece.text.npos;
+         at = piece.text.find(delimiter_, at + delimiter_.size()))
+      splitter.match(at, at + delimiter_.size());
+    splitter.finish();
+  }
+
+ private:
+  std::string delimiter_;
+};
+
 class Metaspace : public PreTokenizer {
  public:
   explicit Metaspace(const Part& part)
@@ -192,6 +231,14 @@ void add_steps(const Part& part, Steps& steps) {
   } else if (type == "WhitespaceSplit") {
     part.known({});
     by_character(is_space, Behavior::removed);
+  } else if (type == "BertPreTokenizer") {
+    part.known({});
+    by_character(is_space, Behavior::removed);
+    by_character(is_punctuation, Behavior::isolated);
+  } else if (type == "FixedLength") {
+    steps.push_back(std::make_unique<FixedLength>(part));
+  } else if (type == "CharDelimiterSplit") {
+    steps.push_back(std::make_unique<CharDelimiterSplit>(part));
   } else if (type == "Whitespace") {
     part.known({});
     steps.push_back(std::make_unique<Whitespace>());

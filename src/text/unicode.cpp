@@ -67,13 +67,18 @@ struct Decomposed {
   int combining_class;
 };
 
-// True for a character that normalization leaves alone, though the library's tables know it.
-bool is_inert(char32_t c) {
-  if (c < kNormalizedSinceUnicode9[0].first) return false;
-  const auto* end = std::end(kNormalizedSinceUnicode9);
-  const auto* at = std::lower_bound(std::begin(kNormalizedSinceUnicode9), end, c,
+template <std::size_t n>
+bool is_in(const CharacterRange (&ranges)[n], char32_t c) {
+  if (c < ranges[0].first) return false;
+  const auto* end = std::end(ranges);
+  const auto* at = std::lower_bound(std::begin(ranges), end, c,
                                     [](const CharacterRange& r, char32_t v) { return r.last < v; });
   return at != end && at->first <= c;
+}
+
+// True for a character that normalization leaves alone, though the library's tables know it.
+bool is_inert(char32_t c) {
+  return is_in(kNormalizedSinceUnicode9, c);
 }
 
 void append_decomposed(std::vector<Decomposed>& out, char32_t c, utf8proc_option_t options) {
@@ -145,7 +150,8 @@ bool is_punctuation(char32_t c) {
   if (c < 0x80)
     return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') ||
            (c >= '{' && c <= '~');
-  return category(c).major == 'P';
+  if (c == 0x166D || c == 0x111C9) return true;  // were Po
+  return category(c).major == 'P' && !is_in(kPunctuationSinceUnicode8, c);
 }
 
 bool is_word(char32_t c) {
@@ -157,7 +163,8 @@ bool is_word(char32_t c) {
 }
 
 bool is_combining_mark(char32_t c) {
-  return category(c).major == 'M';
+  if (c == 0x1CF2 || c == 0x1CF3) return true;  // were Mc
+  return category(c).major == 'M' && !is_in(kMarksSinceUnicode9, c);
 }
 
 char32_t upper(char32_t c) {

@@ -24,10 +24,12 @@ inline bool is_number(char32_t c) {
 }
 /// White_Space: not U+001C..001F, U+180E, U+200B or U+FEFF.
 bool is_space(char32_t c);
+/// As tokenizers' Punctuation has it: by the tables of Unicode 8.
 bool is_punctuation(char32_t c);
 /// \w as the `regex` crate has it: letters, marks, decimal digits, letter numbers, connectors,
 /// joiners.
 bool is_word(char32_t c);
+/// As tokenizers' StripAccents has it: by the tables of Unicode 9.
 bool is_combining_mark(char32_t c);
 
 /// Full lower case of one character (U+0130 gives two).

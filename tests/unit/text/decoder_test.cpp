@@ -39,6 +39,14 @@ TEST(Decoder, StripCountsPerToken) {
             (Strings{"a_", ""}));
 }
 
+TEST(Decoder, WordPiece) {
+  const Strings tokens{"I", "do", "n't", "##x", "know", "."};
+  EXPECT_EQ(run(R"({"type":"WordPiece","prefix":"##","cleanup":true})", tokens),
+            (Strings{"I", " do", "n't", "x", " know", "."}));
+  EXPECT_EQ(run(R"({"type":"WordPiece","prefix":"##","cleanup":false})", tokens),
+            (Strings{"I", " do", " n't", "x", " know", " ."}));
+}
+
 TEST(Decoder, Metaspace) {
   EXPECT_EQ(run(R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true})",
                 {"▁a▁b", "▁c"}),

@@ -35,6 +35,7 @@ TEST(Normalizer, RewritesText) {
   EXPECT_EQ(run(R"({"type":"Replace","pattern":{"Regex":" {2,}"},"content":" "})", "a   b c"),
             "a b c");
   EXPECT_EQ(run(R"({"type":"StripAccents"})", "e\u0301"), "e");
+  EXPECT_EQ(run(R"({"type":"StripAccents"})", "\u1cf2a\u07fd"), "a\u07fd");  // by older tables
   EXPECT_EQ(run(R"({"type":"ByteLevel"})", " \u00e9"), "\u0120\u00c3\u00a9");
 }
 
@@ -94,6 +95,21 @@ TEST(Normalizer, AppliesTablesByGrapheme) {
   EXPECT_EQ(as_sentencepiece("AB BA A\u0301"), "y Bx x\u0301");
 }
 
+TEST(Normalizer, OfTranslation) {
+  EXPECT_EQ(run(R"({"type":"Nmt"})", "a\tb\u200bc\x01\u009f\ufffd\u2581"), "a b c  ");
+}
+
+TEST(Normalizer, OfBert) {
+  const auto bert = [](const std::string& more, const std::string& text) {
+    return run(R"({"type":"BertNormalizer","clean_text":true)" + more + "}", text);
+  };
+  EXPECT_EQ(bert("", "Caf\u00e9\u4e2d\u200d\r\nX"), "cafe \u4e2d   x");
+  EXPECT_EQ(bert(R"(,"strip_accents":null,"lowercase":false)", "Caf\u00e9"), "Caf\u00e9");
+  EXPECT_EQ(bert(R"(,"strip_accents":false,"lowercase":true)", "CAF\u00c9"), "caf\u00e9");
+  EXPECT_EQ(bert(R"(,"handle_chinese_chars":false)", "\u4e2d"), "\u4e2d");
+  EXPECT_EQ(bert("", "a\u07fdb\u1734\u0890"), "a\u07fdb\u0890");  // by older tables
+}
+
 TEST(Normalizer, SequencesRunInOrder) {
   EXPECT_EQ(
       run(R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":" "},{"type":"Replace","pattern":{"String":" "},"content":"_"}]})",
@@ -103,9 +119,9 @@ TEST(Normalizer, SequencesRunInOrder) {
 
 TEST(Normalizer, NamesWhatItDoesNotKnow) {
   const Error e = test::error_of(
-      [] { run(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Nmt"}]})", ""); });
+      [] { run(R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Nmu"}]})", ""); });
   EXPECT_EQ(e.fault(), Fault::data);
-  EXPECT_EQ(e.message(), "tokenizer: normalizer.normalizers[1]: type 'Nmt' is not supported");
+  EXPECT_EQ(e.message(), "tokenizer: normalizer.normalizers[1]: type 'Nmu' is not supported");
 }
 
 // tokenizers has the tables of Unicode 9: marks that came later keep their place and end a

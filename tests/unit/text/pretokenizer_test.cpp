@@ -56,6 +56,34 @@ TEST(PreTokenizer, Digits) {
             (Strings{"a", "12", "b"}));
 }
 
+TEST(PreTokenizer, PunctuationByOlderTables) {
+  EXPECT_EQ(cut(R"({"type":"Punctuation"})", "a.b\u00bfc\u061dd\u166d"),
+            (Strings{"a", ".", "b", "\u00bf", "c\u061dd", "\u166d"}));
+}
+
+TEST(PreTokenizer, Bert) {
+  EXPECT_EQ(cut(R"({"type":"BertPreTokenizer"})", " It's  \u00a0ok--"),
+            (Strings{"It", "'", "s", "ok", "-", "-"}));
+}
+
+TEST(PreTokenizer, FixedLength) {
+  EXPECT_EQ(cut(R"({"type":"FixedLength","length":2})", "a\u00e9b c"),
+            (Strings{"a\u00e9", "b ", "c"}));
+  EXPECT_EQ(test::error_of([] { cut(R"({"type":"FixedLength","length":0})", "a"); }).fault(),
+            Fault::data);
+}
+
+TEST(PreTokenizer, CharDelimiterSplit) {
+  const std::string json = R"({"type":"CharDelimiterSplit","delimiter":"\u00e9"})";
+  EXPECT_EQ(cut(json, "a\u00e9\u00e9b\u00e9"), (Strings{"a", "b"}));
+  for (const char* bad : {"", "ab"})
+    EXPECT_EQ(test::error_of([&] {
+                cut(R"({"type":"CharDelimiterSplit","delimiter":")" + std::string(bad) + "\"}",
+                    "a");
+              }).fault(),
+              Fault::data);
+}
+
 TEST(PreTokenizer, Metaspace) {
   const std::string first =
       R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":true})";
@@ -80,8 +108,8 @@ TEST(PreTokenizer, SequencesRunInOrder) {
 }
 
 TEST(PreTokenizer, NamesWhatItDoesNotKnow) {
-  const Error type = test::error_of([] { cut(R"({"type":"BertPreTokenizer"})", ""); });
-  EXPECT_EQ(type.message(), "tokenizer: pre_tokenizer: type 'BertPreTokenizer' is not supported");
+  const Error type = test::error_of([] { cut(R"({"type":"UnicodeScripts"})", ""); });
+  EXPECT_EQ(type.message(), "tokenizer: pre_tokenizer: type 'UnicodeScripts' is not supported");
   const Error key =
       test::error_of([] { cut(R"({"type":"Digits","individual_digits":true,"base":2})", ""); });
   EXPECT_EQ(key.message(), "tokenizer: pre_tokenizer: key 'base' is not known");
