@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -38,6 +39,17 @@ struct Slice {
   int64_t slab = 0, begin = 0, step = 1;
   bool transposed = false;
 };
+
+/// N of "model.layers.N.", -1 where there is none.
+int64_t layer_of(std::string_view name) {
+  constexpr std::string_view kLayers = "model.layers.";
+  if (!name.starts_with(kLayers)) return -1;
+  name.remove_prefix(kLayers.size());
+  int64_t layer = -1;
+  const char* end = name.data() + name.size();
+  const char* at = std::from_chars(name.data(), end, layer).ptr;
+  return at != end && *at == '.' ? layer : -1;
+}
 
 /// Rows of a slice out of the slab's numbers; `total` rows of `cols` lie in the slab.
 void take_rows(const Slice& s, std::span<const float> slab, int64_t total, int64_t rows,
@@ -225,9 +237,9 @@ class HfCheckpoint final : public Checkpoint {
   bool passes_through(const StoredTensor& t, const std::string& name) {
     const bool other = std::any_of(std::begin(kOtherSenses), std::end(kOtherSenses),
                                    [&](std::string_view s) { return t.name.starts_with(s); });
-    bool prediction = false;
-    for (int64_t l = config_.layers; l < config_.layers + config_.extra_layers; ++l)
-      prediction = prediction || name.starts_with(cat("model.layers.", l, "."));
+    const int64_t layer = layer_of(name);
+    const bool prediction =
+        layer >= config_.layers && layer - config_.layers < config_.extra_layers;
     if (!other && !prediction) return false;
     passed_through_.insert(passed_through_.end(), t.entries.begin(), t.entries.end());
     return true;

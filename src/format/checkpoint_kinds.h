@@ -28,7 +28,7 @@ std::string tokenizer_file_json(const std::string& file, const std::string& fold
 std::string gguf_tokenizer_json(const GgufFile& file);
 
 /// JSON as Python writes it, in standard form: NaN and Infinity become texts, which nobody takes
-/// for numbers.
+/// for numbers. Fault::data if it is nested very deeply.
 std::string plain_json(std::string_view python_json);
 
 /// What a tokenizer.json does not say: the object "cupel" that we add to it.

@@ -14,6 +14,8 @@ namespace {
 
 using Json = ConfigKeys::Json;
 
+constexpr int kDeepest = 100;  // writing JSON recurses
+
 /// Keys without effect on the forward pass.
 constexpr std::string_view kHarmless[] = {
     "_attn_implementation",
@@ -134,7 +136,12 @@ std::string plain_json(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   bool quoted = false;
+  int depth = 0;
   for (std::size_t i = 0; i < text.size();) {
+    if (!quoted) {
+      depth += (text[i] == '[' || text[i] == '{') - (text[i] == ']' || text[i] == '}');
+      CUPEL_CHECK(depth <= kDeepest, data, "JSON is nested more than ", kDeepest, " deep");
+    }
     if (quoted && text[i] == '\\' && i + 1 < text.size())
       out += text[i++];
     else if (text[i] == '"')

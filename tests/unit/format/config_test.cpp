@@ -118,6 +118,15 @@ TEST(Config, BadValues) {
   expect_error(Fault::data, "not an object", [] { config_from_json("[1]"); });
 }
 
+TEST(Config, DeepNestingIsRefused) {
+  for (const int depth : {100, 200, 300000}) {
+    const auto n = static_cast<std::size_t>(depth);
+    const std::string json = R"({"model_type":"llama","quantization_config":)" +
+                             std::string(n, '[') + std::string(n, ']') + "}";
+    expect_error(Fault::data, "nested more than 100", [&] { config_from_json(json); });
+  }
+}
+
 TEST(Config, PythonNumbers) {
   std::string text = base().dump();
   text.insert(1,
