@@ -2,6 +2,7 @@
 // Copyright the Cupel authors
 #pragma once
 
+#include <sanitizer/allocator_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -26,6 +27,32 @@ int tolerate(Body&& body) {
   }
   return 0;
 }
+
+/// Counts the heap while it lives: more than `limit` bytes at a time end the program. Nothing may
+/// be allocated on the word of a file, only in proportion to what it holds.
+class HeapLimit {
+ public:
+  explicit HeapLimit(std::size_t limit) {
+    [[maybe_unused]] static const int installed =
+        __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free);
+    used_ = 0;
+    limit_ = static_cast<int64_t>(limit);
+  }
+  HeapLimit(const HeapLimit&) = delete;
+  HeapLimit& operator=(const HeapLimit&) = delete;
+  ~HeapLimit() { limit_ = INT64_MAX; }
+
+ private:
+  static void on_malloc(const volatile void*, std::size_t size) {
+    used_ += static_cast<int64_t>(size);
+    if (used_ > limit_) std::abort();
+  }
+  static void on_free(const volatile void* block) {
+    if (block)
+      used_ -= static_cast<int64_t>(__sanitizer_get_allocated_size(const_cast<void*>(block)));
+  }
+  static inline thread_local int64_t used_ = 0, limit_ = INT64_MAX;
+};
 
 inline std::string_view text_of(const uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
