@@ -44,7 +44,7 @@ class Chat {
   Chat(const CommonOptions& common, const ChatCommand& command)
       : command_(command),
         model_(open_runtime(common, command.runtime)),
-        prompt_(*model_),
+        prompt_(*model_, command.chat_template),
         session_(model_, session_options(common, command.runtime)) {
     reset(command.system);
   }

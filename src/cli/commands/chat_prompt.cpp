@@ -3,15 +3,19 @@
 #include "cli/commands/chat_prompt.h"
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace cupel::cli {
 
 namespace {
 
-text::Template parsed(const runtime::Model& model) {
+text::Template parsed(const runtime::Model& model, const std::string& file) {
   CUPEL_CHECK(model.tokenizer(), data, "'", model.path(), "' has no tokenizer");
+  if (!file.empty())
+    return in_frame("reading the chat template " + file,
+                    [&] { return text::Template::parse(read_text(file)); });
   CUPEL_CHECK(!model.tokenizer()->chat_template().empty(), data, "'", model.path(),
-              "' has no chat template; use generate, or a chat-tuned model");
+              "' has no chat template; --chat-template FILE gives one, generate needs none");
   return in_frame("reading the chat template of " + model.path(),
                   [&] { return text::Template::parse(model.tokenizer()->chat_template()); });
 }
@@ -24,8 +28,8 @@ std::string marker(std::size_t i) {
 
 }  // namespace
 
-ChatPrompt::ChatPrompt(const runtime::Model& model)
-    : tokenizer_(model.tokenizer()), template_(parsed(model)) {
+ChatPrompt::ChatPrompt(const runtime::Model& model, const std::string& file)
+    : tokenizer_(model.tokenizer()), template_(parsed(model, file)) {
   bos_ = tokenizer_->special_text("bos_token");
   eos_ = tokenizer_->special_text("eos_token");
 }

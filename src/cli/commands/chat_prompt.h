@@ -14,8 +14,9 @@ namespace cupel::cli {
 /// becomes special tokens.
 class ChatPrompt {
  public:
-  /// Fault::data when the model has no chat template, or one that Cupel can't render.
-  explicit ChatPrompt(const runtime::Model& model);
+  /// `file`: a template to use instead of the model's own. Fault::data when there is none, or one
+  /// that Cupel can't render.
+  explicit ChatPrompt(const runtime::Model& model, const std::string& file = "");
   std::vector<text::Token> tokens(const std::vector<text::Message>& messages) const;
 
  private:

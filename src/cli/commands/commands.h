@@ -12,8 +12,9 @@ namespace cupel::cli {
 struct GenerateCommand {
   RuntimeOptions runtime;
   std::string prompt;
-  bool special = false;  ///< special-token text in the prompt becomes special tokens
-  bool chat = false;     ///< the prompt is a user's message: the model's chat template is applied
+  bool special = false;       ///< special-token text in the prompt becomes special tokens
+  bool chat = false;          ///< the prompt is a user's message: the chat template is applied
+  std::string chat_template;  ///< a template file instead of the model's own
   text::GenerateOptions options;
 };
 int generate_command(const CommonOptions& common, const GenerateCommand& command);
@@ -21,6 +22,7 @@ int generate_command(const CommonOptions& common, const GenerateCommand& command
 struct ChatCommand {
   RuntimeOptions runtime;
   std::string system;
+  std::string chat_template;  ///< a template file instead of the model's own
   text::GenerateOptions options;
 };
 int chat_command(const CommonOptions& common, const ChatCommand& command);

@@ -29,7 +29,8 @@ std::vector<text::Token> prompt_tokens(const GenerateCommand& command,
                                        const runtime::Model& model) {
   CUPEL_CHECK(model.tokenizer(), data, "'", command.runtime.model, "' has no tokenizer");
   const std::string text = text_argument(command.prompt);
-  if (command.chat) return ChatPrompt(model).tokens({{"user", text}});
+  CUPEL_CHECK(command.chat_template.empty() || command.chat, user, "--chat-template needs --chat");
+  if (command.chat) return ChatPrompt(model, command.chat_template).tokens({{"user", text}});
   return model.tokenizer()->encode(text, {command.special, true});
 }
 

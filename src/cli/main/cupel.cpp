@@ -103,6 +103,8 @@ struct Program {
     g->add_flag("--special", generate.special,
                 "special-token text in the prompt becomes special tokens");
     g->add_flag("--chat", generate.chat, "the prompt is a user's message: apply the chat template");
+    g->add_option("--chat-template", generate.chat_template,
+                  "a Jinja file to use instead of the model's template");
     add_sampling(*g, generate.options);
     add_compute(*g, common);
     add_json(*g, common);
@@ -111,6 +113,8 @@ struct Program {
     CLI::App* c = command("chat", "talk to a model", [this] { return chat_command(common, chat); });
     add_runtime(*c, chat.runtime);
     c->add_option("--system", chat.system, "system message");
+    c->add_option("--chat-template", chat.chat_template,
+                  "a Jinja file to use instead of the model's template");
     add_sampling(*c, chat.options);
     add_compute(*c, common);
     add_verbosity(*c, common);
