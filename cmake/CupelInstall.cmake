@@ -2,7 +2,7 @@
 # libraries (LibTorch, HDF5) stay inside: methods are added in the tree.
 include(CMakePackageConfigHelpers)
 
-set(_installed base text format kernels runtime eval)
+set(_installed base net text format kernels runtime eval)
 set(_targets cupel_flags cupel_pcre2 cupel_utf8proc cupel_zlib)
 foreach(_name ${_installed})
   list(APPEND _targets cupel_${_name})

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "eval/blocks.h"
 #include "eval/reference_file.h"
 #include "eval/tally.h"
 
@@ -17,7 +16,7 @@ namespace {
 /// A model that runs beside the others. Its logits of one block are held at a time.
 class LiveReference final : public Reference {
  public:
-  explicit LiveReference(text::Scorer* scorer) : scorer_(*scorer), tally_(scorer) {}
+  explicit LiveReference(text::Scorer* scorer) : scorer_(*scorer) {}
   const Tally& tally() const { return tally_; }
 
   std::string description() const override { return scorer_.description(); }
@@ -25,7 +24,7 @@ class LiveReference final : public Reference {
   void check(const TextBlocks&, const text::Tokenizer&) const override {}
   void load(const Block& block, std::size_t index) override {
     logits_.clear();
-    tally_.score(block, index, [&](std::size_t, std::span<const float> row) {
+    tally_.score(scorer_, block, index, [&](std::size_t, std::span<const float> row) {
       logits_.insert(logits_.end(), row.begin(), row.end());
     });
   }
@@ -61,14 +60,9 @@ class Measurement {
     CUPEL_ASSERT(!job.models.empty() && !(job.reference && job.saved));
     if (job.reference) live_.emplace(job.reference);
     reference_ = live_ ? &*live_ : job.saved;
-    text_ = blocks_of(*job.tokenizer, job.corpus, job.options, common_length(job, reference_));
-    if (job.blocks) keep_listed(text_, *job.blocks, job.blocks_file);
-    const auto listed = text_.blocks.size();
-    CUPEL_CHECK(!job.corpus.pages || !job.blocks || is_whole(), user, "'", job.blocks_file,
-                "' lists ", listed, " blocks of '", job.corpus.name,
-                "', not all: the words of pages are counted whole");
+    text_ = blocks_of(job, common_length(job, reference_));
     if (reference_) reference_->check(text_, *job.tokenizer);
-    for (text::Scorer* m : job.models) tallies_.emplace_back(m);
+    tallies_.resize(job.models.size());
     meters_.resize(job.models.size());
   }
 
@@ -116,23 +110,18 @@ class Measurement {
  private:
   bool is_reference(std::size_t i) const { return live_ && job_.models[i] == job_.reference; }
 
-  bool is_whole() const {
-    int64_t tokens = 0;
-    for (const BlockPlace& p : text_.list.blocks) tokens += p.count;
-    return tokens == text_.list.text_tokens;
-  }
-
   void score(std::size_t i, std::size_t b, ReferenceWriter* writer) {
     const Block& block = text_.blocks[b];
-    tallies_[i].score(block, b, [&](std::size_t row, std::span<const float> logits) {
-      const text::Token target = block.targets[row];
-      if (writer) writer->add(logits, target);
-      if (!reference_) return;
-      const std::size_t position = static_cast<std::size_t>(block.from) + row;
-      const Place place{target, static_cast<int64_t>(position) + 1,
-                        classes_.of(block.ids[position], target)};
-      reference_->compare(row, logits, place, meters_[i]);
-    });
+    tallies_[i].score(*job_.models[i], block, b,
+                      [&](std::size_t row, std::span<const float> logits) {
+                        const text::Token target = block.targets[row];
+                        if (writer) writer->add(logits, target);
+                        if (!reference_) return;
+                        const std::size_t position = static_cast<std::size_t>(block.from) + row;
+                        const Place place{target, static_cast<int64_t>(position) + 1,
+                                          classes_.of(block.ids[position], target)};
+                        reference_->compare(row, logits, place, meters_[i]);
+                      });
   }
 
   const TextJob& job_;
@@ -145,6 +134,17 @@ class Measurement {
 };
 
 }  // namespace
+
+TextBlocks blocks_of(const TextJob& job, int64_t limit) {
+  TextBlocks out = blocks_of(*job.tokenizer, job.corpus, job.options, limit);
+  if (job.blocks) keep_listed(out, *job.blocks, job.blocks_file);
+  int64_t tokens = 0;
+  for (const BlockPlace& p : out.list.blocks) tokens += p.count;
+  CUPEL_CHECK(!job.corpus.pages || !job.blocks || tokens == out.list.text_tokens, user, "'",
+              job.blocks_file, "' lists ", out.blocks.size(), " blocks of '", job.corpus.name,
+              "', not all: the words of pages are counted whole");
+  return out;
+}
 
 std::vector<TextMeasure> measure_text(const TextJob& job) {
   Measurement m(job);

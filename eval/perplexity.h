@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "eval/block_list.h"
+#include "eval/blocks.h"
 #include "eval/corpus.h"
 #include "eval/divergence.h"
 #include "eval/reference.h"
@@ -55,6 +55,10 @@ struct TextJob {
   std::string save_reference;  ///< write the predictions of the only model here (reference_file.h)
   Advance advance;
 };
+
+/// The blocks of a job, for models that take `limit` positions: cut by its protocol, then those
+/// that its list names. Fault::user also when a list leaves out parts of pages.
+TextBlocks blocks_of(const TextJob& job, int64_t limit);
 
 /// Scores the text with every model in turn, block by block, and takes each model's divergence from
 /// the reference at the scored positions. Sums are float64. Fault::user when the text has less than

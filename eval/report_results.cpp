@@ -146,7 +146,7 @@ Table models_table(const std::vector<EvalResult>& results) {
       {"model", "size", "bits/weight", "matrices alone", "prompt tok/s", "decode tok/s", "engine"},
       {}};
   for (const EvalResult& r : results)
-    t.rows.push_back({r.model, human_bytes(static_cast<double>(r.bytes)),
+    t.rows.push_back({r.model, r.bytes > 0 ? human_bytes(static_cast<double>(r.bytes)) : "-",
                       positive(r.bits_per_weight, 3), positive(r.bits_per_weight_matrices, 3),
                       positive(r.prompt_tokens_per_second, 1),
                       positive(r.decode_tokens_per_second, 1), r.engine});

@@ -27,7 +27,8 @@ Table table_of(const std::vector<EvalResult>& results) {
            "prompt tok/s", "decode tok/s"},
           {}};
   for (const EvalResult& r : results) {
-    std::vector<std::string> row = {r.model, r.engine, human_bytes(static_cast<double>(r.bytes)),
+    std::vector<std::string> row = {r.model, r.engine,
+                                    r.bytes > 0 ? human_bytes(static_cast<double>(r.bytes)) : "-",
                                     or_dash(r.bits_per_weight, 3)};
     const TextMeasure* m = r.texts.empty() ? nullptr : &r.texts.front();
     row.push_back(m ? fixed(m->perplexity.value, 4) : "-");

@@ -17,6 +17,12 @@ ordered_json or_null(const std::optional<double>& value) {
   return value ? ordered_json(*value) : ordered_json(nullptr);
 }
 
+/// null for the size of a model that is not at hand.
+template <class T>
+ordered_json size_json(const EvalResult& r, T value) {
+  return r.bytes > 0 ? ordered_json(value) : ordered_json(nullptr);
+}
+
 ordered_json perplexity_json(const PerplexityResult& p) {
   ordered_json out = {{"file", p.file}};
   out.update(ordered_json::parse(block_list_json(p.list)));
@@ -116,10 +122,10 @@ ordered_json divergence_json(const DivergenceResult& d) {
 std::string to_json(const EvalResult& r, int indent) {
   ordered_json out = {{"model", r.model},
                       {"engine", r.engine},
-                      {"bytes", r.bytes},
-                      {"parameters", r.parameters},
-                      {"bits_per_weight", r.bits_per_weight},
-                      {"bits_per_weight_matrices", r.bits_per_weight_matrices},
+                      {"bytes", size_json(r, r.bytes)},
+                      {"parameters", size_json(r, r.parameters)},
+                      {"bits_per_weight", size_json(r, r.bits_per_weight)},
+                      {"bits_per_weight_matrices", size_json(r, r.bits_per_weight_matrices)},
                       {"perplexity", ordered_json::array()},
                       {"prompt_tokens_per_second", r.prompt_tokens_per_second},
                       {"decode_tokens_per_second", r.decode_tokens_per_second}};

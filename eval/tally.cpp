@@ -22,42 +22,51 @@ Estimate times(const Estimate& e, double factor) {
   return {e.value * factor, e.error ? std::optional(*e.error * factor) : std::nullopt};
 }
 
-}  // namespace
-
-void Tally::check_finite(std::span<const float> logits, int64_t position) const {
-  const std::ptrdiff_t bad = first_not_finite(logits);
-  CUPEL_CHECK(bad < 0, data, "the logit of token ", bad, " at position ", position, " is ",
-              logits[static_cast<std::size_t>(std::max<std::ptrdiff_t>(bad, 0))], " in ",
-              scorer_.description());
-}
-
-void Tally::add(const Block& block, std::size_t row, std::span<const float> logits) {
-  const text::Token target = block.targets[row];
+double target_log_prob(text::Token target, std::span<const float> logits, int64_t position,
+                       const text::Scorer& scorer) {
   CUPEL_CHECK(target >= 0 && static_cast<std::size_t>(target) < logits.size(), data, "token ",
               target, " lies outside the model's ", logits.size(),
               " logits: the tokenizer belongs to another model");
-  check_finite(logits, block.from + static_cast<int64_t>(row));
-  nll_.push_back(log_sum_exp(logits) -
-                 static_cast<double>(logits[static_cast<std::size_t>(target)]));
-  block_nll_.back() += nll_.back();
+  const std::ptrdiff_t bad = first_not_finite(logits);
+  CUPEL_CHECK(bad < 0, data, "the logit of token ", bad, " at position ", position, " is ",
+              logits[static_cast<std::size_t>(std::max<std::ptrdiff_t>(bad, 0))], " in ",
+              scorer.description());
+  return static_cast<double>(logits[static_cast<std::size_t>(target)]) - log_sum_exp(logits);
 }
 
-void Tally::score(const Block& block, std::size_t index, const Row& each) {
-  std::size_t at = 0;
+}  // namespace
+
+void Tally::begin(const Block& block) {
   block_nll_.push_back(0);
   places_.push_back(block.place);
   targets_.insert(targets_.end(), block.targets.begin(), block.targets.end());
+}
+
+void Tally::push(double log_prob) {
+  nll_.push_back(-log_prob);
+  block_nll_.back() -= log_prob;
+}
+
+void Tally::add(const Block& block, std::span<const double> log_probs) {
+  CUPEL_ASSERT(log_probs.size() == block.targets.size());
+  begin(block);
+  for (const double log_prob : log_probs) push(log_prob);
+}
+
+void Tally::score(text::Scorer& scorer, const Block& block, std::size_t index, const Row& each) {
+  std::size_t at = 0;
+  begin(block);
   try {
-    scorer_.score(block.ids, block.from, [&](const text::LogitRows& piece) {
+    scorer.score(block.ids, block.from, [&](const text::LogitRows& piece) {
       CUPEL_ASSERT(piece.first - block.from == static_cast<int64_t>(at));
       for (int64_t r = 0; r < piece.rows; ++r, ++at) {
         CUPEL_ASSERT(at < block.targets.size());
-        add(block, at, piece.row(r));
+        push(target_log_prob(block.targets[at], piece.row(r), piece.first + r, scorer));
         if (each) each(at, piece.row(r));
       }
     });
   } catch (Error& e) {  // not in_frame: exceptions of the engine have their own way out
-    e.add_frame(cat("scoring block ", index, " with ", scorer_.description()));
+    e.add_frame(cat("scoring block ", index, " with ", scorer.description()));
     throw;
   }
   CUPEL_ASSERT(at == block.targets.size() && static_cast<int64_t>(at) == block.place.count);

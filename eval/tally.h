@@ -12,28 +12,28 @@
 
 namespace cupel::eval {
 
-/// Scores one block after the other with one model, and keeps what its perplexity needs.
+/// What the perplexity of one model needs, from one block after the other.
 class Tally {
  public:
   /// Logits of a scored position; `row` counts them from the block's first.
   using Row = std::function<void(std::size_t row, std::span<const float> logits)>;
-  explicit Tally(text::Scorer* scorer) : scorer_(*scorer) {}
 
   /// `each` gets every scored row in order. Fault::data for logits that are not finite, or that the
   /// targets do not fit; model, position and block are named.
-  void score(const Block& block, std::size_t index, const Row& each = {});
+  void score(text::Scorer& scorer, const Block& block, std::size_t index, const Row& each = {});
+  /// The same from the targets' log-probabilities (nats).
+  void add(const Block& block, std::span<const double> log_probs);
 
   /// Perplexity by the protocol of `list`, over the blocks that were scored.
   PerplexityResult result(const Corpus& corpus, const BlockList& list,
                           const text::Tokenizer& tokenizer) const;
 
  private:
-  void add(const Block& block, std::size_t row, std::span<const float> logits);
-  void check_finite(std::span<const float> logits, int64_t position) const;
+  void begin(const Block& block);
+  void push(double log_prob);
   void add_words(PerplexityResult& r, const Corpus& corpus, const text::Tokenizer& tokenizer) const;
   Estimate per_document(const Corpus& corpus, int64_t CorpusDocument::*size) const;
 
-  text::Scorer& scorer_;
   std::vector<double> nll_;        // of every scored token
   std::vector<double> block_nll_;  // sum of each block
   std::vector<BlockPlace> places_;

@@ -154,6 +154,24 @@ class CachedGenerator final : public text::Generator {
     return out;
   }
 
+  void generate_many(std::span<const Order> orders,
+                     const std::function<void(std::size_t, text::Generation)>& sink) override {
+    std::vector<Order> rest;
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      if (const text::Generation* known = cache_.find(orders[i].prompt, *orders[i].options)) {
+        sink(i, *known);
+      } else {
+        rest.push_back(orders[i]);
+        places.push_back(i);
+      }
+    }
+    generator_.generate_many(rest, [&](std::size_t i, text::Generation answer) {
+      cache_.keep(rest[i].prompt, *rest[i].options, answer);
+      sink(places[i], std::move(answer));
+    });
+  }
+
  private:
   text::Generator& generator_;
   AnswerCache& cache_;

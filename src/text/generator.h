@@ -53,6 +53,19 @@ class Generator {
   /// Fault::user if the prompt does not fit the context.
   virtual Generation generate(std::span<const Token> prompt, const GenerateOptions& options,
                               const std::function<bool(std::string_view)>& on_text) = 0;
+
+  struct Order {
+    std::span<const Token> prompt;
+    const GenerateOptions* options = nullptr;
+  };
+  /// The same for many prompts, each alone, in whatever order is fast; the sink is told which one
+  /// was answered. This one goes through them in turn.
+  virtual void generate_many(std::span<const Order> orders,
+                             const std::function<void(std::size_t, Generation)>& sink) {
+    for (std::size_t i = 0; i < orders.size(); ++i)
+      sink(i,
+           generate(orders[i].prompt, *orders[i].options, [](std::string_view) { return true; }));
+  }
 };
 
 }  // namespace cupel::text

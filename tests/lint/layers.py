@@ -5,6 +5,7 @@ import pathlib, re, sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ALLOWED = {  # module: modules that it may include
     "base": set(),
+    "net": {"base"},
     "text": {"base"},
     "format": {"base"},
     "kernels": {"base", "format"},
@@ -13,12 +14,12 @@ ALLOWED = {  # module: modules that it may include
     "quant": {"base", "text", "format", "kernels", "core"},
     "prune": {"base", "text", "format", "kernels", "core"},
     "distill": {"base", "text", "format", "kernels", "core"},
-    "eval": {"base", "text"},
+    "eval": {"base", "net", "text"},
     "export": {"base", "text", "format"},
     "cli": None,  # everything
 }
-TORCH_FREE = {"base", "text", "format", "kernels", "runtime", "eval", "export"}
-BANNED_IN_HEADERS = re.compile(r'<(nlohmann/json\.hpp|yaml-cpp|hdf5\.h|CLI/|pcre2\.h)')
+TORCH_FREE = {"base", "net", "text", "format", "kernels", "runtime", "eval", "export"}
+BANNED_IN_HEADERS = re.compile(r'<(nlohmann/json\.hpp|yaml-cpp|hdf5\.h|CLI/|pcre2\.h|boost/)')
 BANNED = re.compile(r'<(torch/torch\.h|ATen/ATen\.h)>')
 TORCH = re.compile(r'<(ATen|c10|torch)/')
 

@@ -13,8 +13,10 @@
 #include "eval/perplexity.h"
 #include "eval/reference_file.h"
 #include "eval/report.h"
+#include "eval/targets.h"
 #include "eval/task_table.h"
 #include "format/checkpoint.h"
+#include "net/url.h"
 #include "runtime/bench.h"
 
 namespace cupel::cli {
@@ -38,8 +40,17 @@ void measure_speed(const CommonOptions& common, Subject& subject) {
 
 std::vector<text::Scorer*> scorers_of(std::vector<Subject>& subjects) {
   std::vector<text::Scorer*> out;
-  for (Subject& s : subjects) out.push_back(s.scorer.get());
+  for (Subject& s : subjects)
+    if (s.scorer) out.push_back(s.scorer.get());
   return out;
+}
+
+/// A path, or the address of a server.
+Subject open_subject(const EvalCommand& command, const std::string& path, const std::string& engine,
+                     const OpenSubject& open) {
+  return in_frame("opening " + path, [&] {
+    return net::is_url(path) ? open_server_subject(command, path) : open(path, engine);
+  });
 }
 
 /// What divergence is measured from.
@@ -65,8 +76,7 @@ Against open_against(const EvalCommand& command, const std::vector<Subject>& sub
   } else if (is_saved(command.against)) {
     out.saved = std::make_unique<eval::SavedReference>(command.against);
   } else {
-    out.model = in_frame("opening " + command.against,
-                         [&] { return open(command.against, command.against_engine); });
+    out.model = open_subject(command, command.against, command.against_engine, open);
     out.scorer = out.model.scorer.get();
   }
   return out;
@@ -118,7 +128,10 @@ void measure_texts(const EvalCommand& command, std::vector<Subject>& subjects,
     job.advance = [&](int64_t done, int64_t all) {
       progress.update(static_cast<double>(done) / static_cast<double>(all));
     };
-    auto measures = eval::measure_text(job);
+    auto measures =
+        subjects[0].server
+            ? std::vector{eval::TextMeasure{measure_targets(*subjects[0].server, job), {}}}
+            : eval::measure_text(job);
     for (std::size_t i = 0; i < subjects.size(); ++i) {
       if (measures[i].divergence) measures[i].divergence->against = against.name;
       subjects[i].facts.texts.push_back(std::move(measures[i]));
@@ -131,11 +144,35 @@ void measure_tasks(const EvalCommand& command, std::vector<Subject>& subjects) {
   for (Subject& s : subjects) {
     if (command.tasks.tasks.empty()) return;
     CUPEL_CHECK(s.tokenizer, data, "'", s.facts.model, "' has no tokenizer, which --tasks needs");
+    const auto local = s.scorer ? eval::likelihood_of(*s.scorer) : nullptr;
+    eval::LikelihoodModel* likelihood = local ? local.get() : s.server.get();
     s.facts.tasks =
-        run_tasks(command.tasks, {s.scorer.get(), s.generator, s.tokenizer.get(), s.identity});
+        run_tasks(command.tasks, {likelihood, s.generator, s.tokenizer.get(), s.identity});
     for (const eval::TaskResult& t : s.facts.tasks) samples += eval::samples_jsonl(t);
   }
   if (!command.tasks.samples_file.empty()) write_atomic(command.tasks.samples_file, samples);
+}
+
+/// A server tells the probabilities of given tokens alone.
+void check_servers(const EvalCommand& command) {
+  const auto& models = command.models;
+  const bool server = std::any_of(models.begin(), models.end(), net::is_url);
+  CUPEL_CHECK(server || net::is_url(command.against) || command.server.tokenizer.empty(), user,
+              "--tokenizer is for a model behind a server; '", models[0], "' has its own");
+  const bool alone = models.size() == 1 && command.against.empty();
+  CUPEL_CHECK(alone || !(server || net::is_url(command.against)) || command.perplexity.empty(),
+              user,
+              "divergence needs the logits of the whole vocabulary, and a server tells the "
+              "probabilities of given tokens alone; measure its perplexity by itself with 'cupel "
+              "eval', without --against");
+  CUPEL_CHECK(!server || command.save_reference.empty(), user,
+              "--save-reference needs the logits of the whole vocabulary, and a server tells the "
+              "probabilities of given tokens alone");
+  CUPEL_CHECK(!server || !command.speed, user,
+              "--speed measures models on the runtime, not behind a server");
+  const bool sized = command.tasks.redline == 0 || command.speed;
+  CUPEL_CHECK(!server || sized, user,
+              "--redline chooses by speed or size, and neither is known of a server's model");
 }
 
 /// What one option asks of the others.
@@ -149,6 +186,7 @@ void check_command(const EvalCommand& command) {
               user, "--save-reference needs one model and one --perplexity text");
   CUPEL_CHECK(command.tasks.samples_file.empty() || command.models.size() == 1, user,
               "--samples needs one model");
+  check_servers(command);
 }
 
 /// Positions for the blocks that are asked for, as far as the model has them.
@@ -191,7 +229,7 @@ int eval_command(const CommonOptions& common, const EvalCommand& command, const 
   check_command(command);
   std::vector<Subject> subjects;
   for (const std::string& path : command.models)
-    subjects.push_back(in_frame("opening " + path, [&] { return open(path, command.engine); }));
+    subjects.push_back(open_subject(command, path, command.engine, open));
   measure_texts(command, subjects, open_against(command, subjects, open));
   measure_tasks(command, subjects);
   std::vector<eval::EvalResult> results;

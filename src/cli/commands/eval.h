@@ -10,6 +10,7 @@
 #include "cli/commands/common.h"
 #include "cli/commands/eval_tasks.h"
 #include "eval/result.h"
+#include "eval/server/completion_server.h"
 #include "text/scorer.h"
 
 namespace cupel::cli {
@@ -18,13 +19,22 @@ namespace cupel::cli {
 struct Subject {
   eval::EvalResult facts;
   std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::unique_ptr<text::Scorer> scorer;
-  text::Generator* generator = nullptr;  ///< belongs to `scorer`
+  std::unique_ptr<text::Scorer> scorer;  ///< null for a model behind a server
+  std::unique_ptr<eval::CompletionServer> server;
+  text::Generator* generator = nullptr;  ///< belongs to `scorer` or `server`
   std::string identity;                  ///< files, engine and arithmetic: what answers depend on
   std::shared_ptr<const runtime::Model> packed;  ///< when the runtime runs it
 };
 /// Opens a path with an engine (auto | runtime | torch) that the program has.
 using OpenSubject = std::function<Subject(const std::string& path, const std::string& engine)>;
+
+/// The options of `cupel eval` that concern models behind a server.
+struct ServerCommand {
+  std::string tokenizer;               ///< a model or a tokenizer file
+  int64_t concurrency = 4, batch = 1;  ///< requests at a time, prompts in one
+  int64_t positions = 0;               ///< of the model; 0: what the server says
+  double answer_seconds = 600;
+};
 
 struct EvalCommand {
   std::vector<std::string> models;
@@ -42,6 +52,7 @@ struct EvalCommand {
   std::string weights_dtype =
       "stored";  ///< stored | float32 | bfloat16 | float16: rounding of weights after reading
   std::string activations = "exact", kv = "f32";
+  ServerCommand server;
   TaskCommand tasks;
   std::string json_file, report_file;
   bool speed = false;  ///< measure tokens/s of packed models
@@ -54,6 +65,8 @@ int eval_command(const CommonOptions& common, const EvalCommand& command, const 
 /// A subject on the bundled runtime.
 Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& command,
                              const std::string& path);
+/// A subject behind a server. Fault::user without a tokenizer.
+Subject open_server_subject(const EvalCommand& command, const std::string& address);
 /// Size and name of a model file.
 eval::EvalResult model_facts(const std::string& path, const std::string& engine);
 

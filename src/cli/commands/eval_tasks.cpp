@@ -65,13 +65,13 @@ std::vector<eval::TaskResult> run_tasks(const TaskCommand& command, const Respon
   const std::optional<text::Template> chat = chat_template(command, who);
   const eval::TaskOptions options = task_options(command, who, chat);
   const std::vector<eval::ChosenTask> tasks = choose(command, options);
-  std::unique_ptr<eval::LikelihoodModel> plain = eval::likelihood_of(*who.scorer), kept;
+  std::unique_ptr<eval::LikelihoodModel> kept;
   std::unique_ptr<text::Generator> kept_generator;
   std::optional<eval::AnswerCache> cache;
-  eval::TaskModel model{plain.get(), who.generator, who.tokenizer, who.scorer->max_length()};
+  eval::TaskModel model{who.likelihood, who.generator, who.tokenizer, who.likelihood->max_length()};
   if (!command.cache.empty()) {
     cache.emplace(command.cache, who.identity);
-    kept = eval::cached(*plain, *cache);
+    kept = eval::cached(*who.likelihood, *cache);
     model.likelihood = kept.get();
     if (who.generator) {
       kept_generator = eval::cached(*who.generator, *cache);

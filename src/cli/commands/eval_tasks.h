@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "eval/harness/likelihood.h"
 #include "eval/harness/task_result.h"
 #include "text/generator.h"
-#include "text/scorer.h"
 
 namespace cupel::cli {
 
@@ -29,7 +29,7 @@ struct TaskCommand {
 
 /// Who is asked. `identity` names everything that answers depend on.
 struct Respondent {
-  text::Scorer* scorer = nullptr;
+  eval::LikelihoodModel* likelihood = nullptr;
   text::Generator* generator = nullptr;
   const text::Tokenizer* tokenizer = nullptr;
   std::string identity;

@@ -44,7 +44,7 @@ bool belongs_to_toolkit(int argc, char** argv) {
   for (const auto& [command, help] : kToolkit)
     if (name == command) return true;
   if (name != "eval" || !toolkit_is_there()) return false;
-  // eval stays here for artifacts, and where the runtime is asked for.
+  // eval stays here for artifacts and servers, and where the runtime is asked for.
   const std::vector<std::string> args(argv + 2, argv + argc);
   const auto option = [&](const std::string& key) -> std::string {
     for (std::size_t i = 0; i < args.size(); ++i) {
@@ -55,9 +55,10 @@ bool belongs_to_toolkit(int argc, char** argv) {
   };
   if (option("--engine") == "torch" || option("--against-engine") == "torch") return true;
   if (option("--engine") == "runtime") return false;
-  const bool artifact = std::any_of(args.begin(), args.end(),
-                                    [](const std::string& a) { return a.ends_with(".cupel"); });
-  return !artifact || !option("--against").empty();
+  const bool ours = std::any_of(args.begin(), args.end(), [](const std::string& a) {
+    return a.ends_with(".cupel") || a.starts_with("http://") || a.starts_with("https://");
+  });
+  return !ours || !option("--against").empty();
 }
 
 Subject open_here(const CommonOptions& common, const EvalCommand& command, const std::string& path,

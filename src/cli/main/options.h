@@ -83,10 +83,27 @@ inline void add_tasks(CLI::App& command, TaskCommand& t) {
                    "run programs that the model wrote, in a sandbox");
 }
 
+inline void add_server(CLI::App& command, ServerCommand& s) {
+  command.add_option("--tokenizer", s.tokenizer,
+                     "tokenizer of a model behind a server: a model or a tokenizer.json");
+  command.add_option("--concurrency", s.concurrency, "requests to a server at a time")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--batch-size", s.batch, "prompts in one request to a server")
+      ->check(CLI::Range(1, 4096));
+  command
+      .add_option("--max-length", s.positions,
+                  "positions of a server's model (0: what the server says)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--timeout", s.answer_seconds, "seconds that a server's answer may take")
+      ->check(CLI::Range(0.1, 86400.0));
+}
+
 /// `--json` takes a file here; without one (`--json -`) the object goes to standard output.
 inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, bool several) {
   auto* models =
-      command.add_option("MODEL", e.models, "models: .cupel, .gguf or a Hugging Face folder")
+      command
+          .add_option("MODEL", e.models,
+                      "models: .cupel, .gguf, a Hugging Face folder, or http://host:port/v1#name")
           ->required();
   if (!several) models->expected(1);
   command.parse_complete_callback([&e, several] { e.several = several; });
@@ -114,6 +131,7 @@ inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, b
   command.add_option("--activations", e.activations, "runtime engine: exact or int8");
   command.add_option("--kv", e.kv, "runtime engine: f32 or f16");
   add_tasks(command, e.tasks);
+  add_server(command, e.server);
   command.add_option("--json", e.json_file, "write the result here ('-': standard output)");
   command.add_option("--report", e.report_file, "write an HTML report here");
   command.add_flag("--speed,!--no-speed", e.speed, "measure tokens/s of models on the runtime");
