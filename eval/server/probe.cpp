@@ -68,14 +68,18 @@ Place place_at(ServerLink& link, const PromptScores& whole, const Tokens& ids, s
 }
 
 void check_places(ServerLink& link, const PromptScores& whole, const Tokens& ids) {
-  bool late = true, apart = false;
+  bool late = true, apart = false, written = false;
   for (std::size_t i = 1; i <= kPlaces; ++i) {
     const std::size_t k = 2 + (ids.size() - 3) * i / kPlaces;  // the last is ids.size() - 1
     const Place p = place_at(link, whole, ids, k);
     const bool known = std::isfinite(p.written) && std::isfinite(p.here) && std::isfinite(p.before);
+    written = written || std::isfinite(p.written);
     apart = apart || (known && std::abs(p.written - p.here) > kFar);
     late = late && known && std::abs(p.written - p.before) < kNear;
   }
+  CUPEL_CHECK(written, environment, link.name(),
+              " lists none of the tokens that it wrote behind prompts: its log-probabilities may "
+              "be shifted by one");
   CUPEL_CHECK(!late || !apart, environment, link.name(),
               " lists the log-probabilities of a prompt late by one: those of a place stand at the "
               "token before it");

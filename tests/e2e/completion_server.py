@@ -85,8 +85,8 @@ class CompletionServer:
             ids = cupel_json("tokenize", self.model, "--file", f.name, "--special", "--json")["tokens"]
         return [self.bos] * self.adds_bos + ids
 
-    def text(self, ids):
-        return b"".join(self.pieces[i] for i in ids).decode(errors="replace")
+    def text(self, ids, special=True):
+        return b"".join(self.pieces[i] for i in ids if special or i < self.bos).decode(errors="replace")
 
     def write(self, ids, request):
         """Greedy; ends at the end token or before a stop text."""
@@ -96,7 +96,7 @@ class CompletionServer:
             if token == self.end:
                 return written, "stop"
             written.append(token)
-            text = self.text(written)
+            text = self.text(written, special=False)
             ends = [text.find(s) for s in stops if s in text]
             if ends:
                 return written, ("cut", min(ends))
@@ -116,7 +116,7 @@ class CompletionServer:
         if self.positions and len(ids) + request["max_tokens"] > self.positions:
             raise Refused(400, f"This model's maximum context length is {self.positions} tokens")
         written, finish = self.write(ids, request)
-        text = self.text(written)
+        text = self.text(written, special=False)
         if isinstance(finish, tuple):
             text, finish = text[:finish[1]], "stop"
         out = {"index": index, "text": (self.text(ids) if request.get("echo") else "") + text, "logprobs": None,
