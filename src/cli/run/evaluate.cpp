@@ -162,8 +162,9 @@ void run_evaluation(RunState& state) {
   }
   in_frame("evaluating", [&] {
     measure(state, *before, *after);
-    measure_tasks(state, {before.get(), before_text.get(), state.tokenizer.get(), ""},
-                  {after.get(), after_text, state.tokenizer.get(), ""});
+    const auto first = eval::likelihood_of(*before), second = eval::likelihood_of(*after);
+    measure_tasks(state, {first.get(), before_text.get(), state.tokenizer.get(), ""},
+                  {second.get(), after_text, state.tokenizer.get(), ""});
     samples_and_speed(state, packed);
   });
 }

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/unit/eval/fakes.h"
 #include "nlohmann/json.hpp"
+#include "tests/unit/eval/fakes.h"
 
 namespace cupel::eval {
 namespace {
