@@ -2,7 +2,6 @@
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(yaml-cpp REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 pkg_check_modules(CUPEL_PCRE2 REQUIRED libpcre2-8)
@@ -10,6 +9,7 @@ pkg_check_modules(CUPEL_UTF8PROC REQUIRED libutf8proc)
 find_library(CUPEL_PCRE2_STATIC NAMES libpcre2-8.a REQUIRED)
 find_library(CUPEL_UTF8PROC_STATIC NAMES libutf8proc.a REQUIRED)
 find_library(CUPEL_ZLIB_STATIC NAMES libz.a REQUIRED)
+find_library(CUPEL_YAML_STATIC NAMES libyaml-cpp.a REQUIRED)
 
 # Static, so that the runtime stays one file that needs glibc alone.
 add_library(cupel_pcre2 INTERFACE)
@@ -18,6 +18,8 @@ target_compile_definitions(cupel_pcre2 INTERFACE PCRE2_CODE_UNIT_WIDTH=8 PCRE2_S
 add_library(cupel_utf8proc INTERFACE)
 target_link_libraries(cupel_utf8proc INTERFACE ${CUPEL_UTF8PROC_STATIC})
 target_compile_definitions(cupel_utf8proc INTERFACE UTF8PROC_STATIC)
+add_library(cupel_yaml INTERFACE)
+target_link_libraries(cupel_yaml INTERFACE ${CUPEL_YAML_STATIC})
 add_library(cupel_zlib INTERFACE)
 target_link_libraries(cupel_zlib INTERFACE ${CUPEL_ZLIB_STATIC})
 

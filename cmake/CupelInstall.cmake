@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(_installed base net text format kernels runtime eval)
-set(_targets cupel_flags cupel_pcre2 cupel_utf8proc cupel_zlib)
+set(_targets cupel_flags cupel_pcre2 cupel_utf8proc cupel_yaml cupel_zlib)
 foreach(_name ${_installed})
   list(APPEND _targets cupel_${_name})
   get_property(_folder TARGET cupel_${_name} PROPERTY CUPEL_FOLDER)
@@ -16,7 +16,6 @@ install(EXPORT CupelTargets NAMESPACE cupel:: DESTINATION ${CMAKE_INSTALL_LIBDIR
 file(WRITE ${PROJECT_BINARY_DIR}/CupelConfig.cmake
 "include(CMakeFindDependencyMacro)
 find_dependency(Threads)
-find_dependency(yaml-cpp)
 find_dependency(nlohmann_json)
 include(\${CMAKE_CURRENT_LIST_DIR}/CupelTargets.cmake)
 ")

@@ -60,7 +60,7 @@ class TaskChecks:
         r = cupel_json("compare", self.out / "hf", self.artifact, *options, "--margin", 20, "--redline", 20, "--report", report,
                        "--json", "-")
         self.assertEqual(r[1]["verdicts"][0]["task"], "halves")
-        self.assertIn(r[1]["verdicts"][0]["verdict"], ("no_loss", "gain", "undecided"))
+        self.assertIn(r[1]["verdicts"][0]["verdict"], ("no loss", "gain", "not decided"))
         self.assertEqual(r[0]["redline"]["candidates"][0]["prompts"], 24)
         self.assertIn("halves", report.read_text())
 
