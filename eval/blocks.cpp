@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "eval/harness/requests.h"
 
 namespace cupel::eval {
 
@@ -63,14 +64,6 @@ void add_rolling(const Tokens& text, text::Token prefix, int64_t length, int64_t
   }
 }
 
-/// The token that stands before a text: BOS, else EOS.
-text::Token prefix_of(const text::Tokenizer& tokenizer) {
-  if (tokenizer.bos() >= 0) return tokenizer.bos();
-  CUPEL_CHECK(!tokenizer.end_tokens().empty(), data,
-              "the tokenizer has neither BOS nor EOS to start a text with");
-  return tokenizer.end_tokens().front();
-}
-
 /// What the tokenizer puts before a text by itself.
 Tokens added_in_front(const text::Tokenizer& tokenizer) {
   const Tokens plain = tokenizer.encode("a"), all = tokenizer.encode("a", {false, true});
@@ -90,7 +83,7 @@ Tokens prepended(const text::Tokenizer& tokenizer, const PerplexityOptions& opti
       break;
   }
   if (options.bos == RollingBos::once) added.clear();
-  added.insert(added.begin(), prefix_of(tokenizer));
+  added.insert(added.begin(), prefix_token(tokenizer));
   return added;
 }
 

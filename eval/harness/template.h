@@ -22,7 +22,6 @@ class Field {
   explicit Field(const std::string& source, Word word = Word::column);
 
   bool empty() const { return source_.empty(); }
-  const std::string& source() const { return source_; }
   /// The column's value, or the rendered text. Fault::data names a column that a row lacks.
   text::jinja::Value value(const Row& row) const;
   /// The same as text.
