@@ -60,7 +60,7 @@ class Gptq : public core::Quantizer {
                                                 {.order = params_.order, .damp = params_.damp});
     core::Metric metric;
     if (factor.usable())
-      metric.weight_i =
+      metric.weight =
           core::host_float(h_ii.diagonal() / static_cast<double>(stats.tokens)).clamp_min(0);
     return core::round_group(group, {.code = *code_,
                                      .transform = transform,

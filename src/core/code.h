@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/params.h"
 #include "format/layout.h"
@@ -15,9 +16,14 @@ namespace cupel::core {
 // Axes: o outputs (rows of a weight), i inputs (its columns), g groups of inputs that share a
 // scale, d inputs of a tile.
 
-/// How much an error of each input counts when scales are fitted. Codes take what they understand.
+/// How much errors count when scales and tables are fitted and tiles are given their layouts.
+/// Float32 on the host, none negative; undefined: all count the same.
 struct Metric {
-  at::Tensor weight_i;  ///< float32 on the host, none negative; undefined: all count the same
+  at::Tensor weight;  ///< [i] for every output alike, or [o, i]
+  at::Tensor tile_i;  ///< for the choice of a tile's layout where it differs from `weight`: what an
+                      ///< error costs after feedback
+  /// Weights of row o, or of all ones; `ones` must hold the width of the matrix.
+  const float* row(int64_t o, const std::vector<float>& ones) const;
 };
 
 /// What a code rounds as one: a scalar grid 1 x 1, a vector code 1 x d, a trellis rows x d.
@@ -36,7 +42,8 @@ struct TileColumn {
 };
 
 /// One matrix in the making: everything that its codes share (scales, zeros, tables) is fitted and
-/// on its stored grid; the codes are filled tile by tile, in any order, each once.
+/// on its stored grid; the codes are filled tile by tile, in any order; a tile that is filled again
+/// gets new codes.
 class Encoding {
  public:
   virtual ~Encoding() = default;
@@ -62,12 +69,15 @@ class Code {
   virtual std::unique_ptr<Encoding> fit(const at::Tensor& w_oi, const Metric& metric) const = 0;
 };
 
-/// How scales are chosen: from the extremes of the group, or the best of 100 clippings in the
-/// metric.
-enum class ScaleRule { minmax, mse };
+/// How scales are chosen, always among those that can be stored. `minmax`: from the extremes of the
+/// group. `mse`: the best of a fixed set of clippings under the metric, then refitted to its codes
+/// by least squares. `exact`: the best of all (grids with a scale per block of a row).
+/// `four-over-six`: the better of two, extremes on the largest and on the second largest level.
+enum class ScaleRule { minmax, mse, exact, four_over_six };
 const EnumNames& scale_rule_names();
 
-/// The code of a layout. Fault::user names a layout that no optimiser here knows.
+/// The code of a layout, by the list of codes (codes.cpp). Fault::user names a layout that no
+/// optimiser here knows.
 std::unique_ptr<Code> make_code(std::shared_ptr<const format::Layout> layout, ScaleRule rule);
 
 /// What a code decodes to, input transform not undone: float32 [o, i] on the host.

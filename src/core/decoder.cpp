@@ -35,9 +35,14 @@ at::Tensor layer_norm(const LayerContext& layer, const at::Tensor& x, Role role)
   return rms_norm(x, layer.weights.of(role), layer.config.norm_eps, layer.config.norm_plus_one);
 }
 
+at::Tensor multiply(const LayerContext& layer, const at::Tensor& x, Role matrix, int expert) {
+  const at::Tensor y = at::linear(x, layer.weights.of(matrix, expert));
+  return layer.product ? layer.product({matrix, layer.index, expert}, x, y) : y;
+}
+
 at::Tensor project(const LayerContext& layer, const at::Tensor& x, Role matrix, Role bias,
                    bool with_bias, int expert) {
-  const at::Tensor y = at::linear(x, layer.weights.of(matrix, expert));
+  const at::Tensor y = multiply(layer, x, matrix, expert);
   return with_bias ? y + layer.weights.of(bias, expert) : y;
 }
 
@@ -82,10 +87,11 @@ at::Tensor Model::embed(const at::Tensor& ids_nt) {
   return config_.embedding_scale == 1 ? x : x * config_.embedding_scale;
 }
 
-at::Tensor Model::block(int index, const at::Tensor& x_nth, const Tap& tap, KvCache* cache) {
+at::Tensor Model::block(int index, const at::Tensor& x_nth, const Tap& tap, KvCache* cache,
+                        const ProductHook& product) {
   CUPEL_ASSERT(index >= 0 && index < layers());
   load_layer(index);
-  const LayerContext layer{config_, index, layers_[static_cast<std::size_t>(index)], tap};
+  const LayerContext layer{config_, index, layers_[static_cast<std::size_t>(index)], tap, product};
   const auto add = [&](const at::Tensor& x, at::Tensor y, Role norm) {
     if (config_.post_norm) y = layer_norm(layer, y, norm);
     return config_.residual_scale == 1 ? x + y : x + y * config_.residual_scale;

@@ -69,21 +69,21 @@ std::optional<Heads> low_rank_heads(const LayerContext& layer, const at::Tensor&
   const bool interleaved = c.rope_of(layer.index).interleaved;
   at::Tensor q;
   if (l.query_rank > 0) {
-    const at::Tensor down = at::linear(x, layer.weights.of(Role::query_a));
+    const at::Tensor down = multiply(layer, x, Role::query_a);
     const at::Tensor latent =
         rms_norm(down, layer.weights.of(Role::query_a_norm), format::kLowRankNormEps, false);
     if (!layer.tell(Role::query_b, latent)) return std::nullopt;
-    q = at::linear(latent, layer.weights.of(Role::query_b));
+    q = multiply(layer, latent, Role::query_b);
   } else {
-    q = at::linear(x, layer.weights.of(Role::query));
+    q = multiply(layer, x, Role::query);
   }
   q = split_heads(q, c.head_dim);
-  const at::Tensor kv = at::linear(x, layer.weights.of(Role::kv_a));
+  const at::Tensor kv = multiply(layer, x, Role::kv_a);
   const at::Tensor latent = rms_norm(kv.slice(-1, 0, l.kv_rank), layer.weights.of(Role::kv_a_norm),
                                      format::kLowRankNormEps, false);
   if (!layer.tell(Role::kv_b, latent)) return std::nullopt;
   const at::Tensor both =
-      split_heads(at::linear(latent, layer.weights.of(Role::kv_b)), l.nope_dim + c.values_dim());
+      split_heads(multiply(layer, latent, Role::kv_b), l.nope_dim + c.values_dim());
   const at::Tensor shared = rotate(kv.slice(-1, l.kv_rank).unsqueeze(1), rope, interleaved, past);
   const at::Tensor turned = rotate(q.slice(-1, l.nope_dim), rope, interleaved, past);
   return Heads{at::cat({q.slice(-1, 0, l.nope_dim), turned}, -1),

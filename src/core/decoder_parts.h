@@ -16,6 +16,7 @@ struct LayerContext {
   int index;
   const LayerWeights& weights;
   const Tap& tap;
+  const ProductHook& product;
 
   /// False if the tap wants no more.
   bool tell(format::Role first, const at::Tensor& x, int expert = -1) const {
@@ -38,6 +39,9 @@ at::Tensor mlp(const LayerContext& layer, const at::Tensor& x_nth);
 /// Routing weights [rows, e] of x [rows, h], 0 for experts that are not chosen.
 at::Tensor route(const LayerContext& layer, const at::Tensor& x_rh);
 
+/// x w^T.
+at::Tensor multiply(const LayerContext& layer, const at::Tensor& x, format::Role matrix,
+                    int expert = -1);
 /// x w^T + b; b only if `bias` is a role that the layer has.
 at::Tensor project(const LayerContext& layer, const at::Tensor& x, format::Role matrix,
                    format::Role bias, bool with_bias, int expert = -1);

@@ -18,6 +18,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_cholesky_ex.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
@@ -37,6 +38,8 @@ namespace {
 
 // Rows that are rounded together: they share a cache-resident panel and one pass over F.
 constexpr int64_t kPanelRows = 64;
+// Outputs whose errors meet the others' only after the tile is done.
+constexpr int64_t kTwoSidedRows = 16;
 // Entries of F that one thread unfolds at a time.
 constexpr int64_t kGrain = 32768;
 constexpr double kLargestDamp = 1e3;
@@ -232,16 +235,92 @@ class Panel {
   std::vector<float> residual_, value_;
 };
 
-void encode_rows(const at::Tensor& w_oi, const Factor* factor, const Shape& shape,
-                 int64_t tile_rows, Encoding& out) {
-  const int64_t rows = w_oi.size(0);
+/// Rows [begin, end) of w.
+void encode_rows(const at::Tensor& w_oi, int64_t begin, int64_t end, const Factor* factor,
+                 const Shape& shape, int64_t tile_rows, Encoding& out) {
   const int64_t width =
       round_up(std::max<int64_t>(kPanelRows, tile_rows), std::lcm(kernels::kWidthStep, tile_rows));
   const float* w = w_oi.const_data_ptr<float>();
-  at::parallel_for(0, (rows + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, (end - begin + width - 1) / width, 1, [&](int64_t first, int64_t last) {
     Panel panel(shape, width);
-    for (int64_t k = begin; k < end; ++k)
-      panel.run(w, k * width, std::min(width, rows - k * width), factor, out);
+    for (int64_t k = first; k < last; ++k) {
+      const int64_t row = begin + k * width;
+      panel.run(w, row, std::min(width, end - row), factor, out);
+    }
+  });
+}
+
+/// An encoding that remembers what its codes decode to.
+class Recorder : public Encoding {
+ public:
+  Recorder(Encoding& inner, int64_t rows, int64_t cols)
+      : inner_(inner), value_io_(at::zeros({cols, rows}, at::kFloat)) {}
+  void encode(const TileColumn& t) override {
+    inner_.encode(t);
+    float* values = value_io_.mutable_data_ptr<float>();
+    for (int64_t c = 0; c < t.cols; ++c)
+      std::copy_n(t.value + c * t.stride, t.rows, values + (t.col + c) * value_io_.size(1) + t.row);
+  }
+  format::WeightCode finish() override { return inner_.finish(); }
+  const at::Tensor& value_io() const { return value_io_; }
+
+ private:
+  Encoding& inner_;
+  at::Tensor value_io_;
+};
+
+/// Tiles of outputs in their natural order: with M = (what earlier tiles lost) fed in by the
+/// outputs' factor, a tile is rounded like any other, as if its weight were W + M.
+void encode_two_sided(const at::Tensor& w_oi, const RowFactor& rows, const Factor& outputs,
+                      const Shape& shape, int64_t tile_rows, Recorder& out) {
+  const int64_t step = round_up(kTwoSidedRows, tile_rows);
+  at::Tensor shifted = w_oi.clone();
+  for (int64_t o = rows.begin; o < rows.end; o += step) {
+    const int64_t end = std::min(rows.end, o + step);
+    if (o > 0) {
+      const at::Tensor lost_oi = w_oi.slice(0, 0, o) - out.value_io().slice(1, 0, o).t();
+      const at::Tensor feedback = outputs.feedback_pp.slice(0, 0, o).slice(1, o, end);
+      shifted.slice(0, o, end).add_(at::matmul(feedback.t(), lost_oi));
+    }
+    encode_rows(shifted, o, end, rows.factor, shape, tile_rows, out);
+  }
+}
+
+/// One pass of coordinate descent over all inputs: rows do not depend on each other.
+void descend(const at::Tensor& w_oi, const at::Tensor& h_ii, int64_t tile, Recorder& out) {
+  CUPEL_CHECK(tile == 1, user, "coordinate descent passes are for scalar codes");
+  const int64_t inputs = w_oi.size(1), rows = w_oi.size(0);
+  const at::Tensor h = host_float(h_ii);
+  const float* moment = h.const_data_ptr<float>();
+  at::Tensor lost_oi = w_oi - out.value_io().t();
+  const at::Tensor pull_io = at::matmul(h, lost_oi.t()).contiguous();  // (dW H)^T
+  float* pull = pull_io.mutable_data_ptr<float>();
+  const at::Tensor before_io = out.value_io().clone();
+  const float* before = before_io.const_data_ptr<float>();
+  at::parallel_for(0, (rows + kPanelRows - 1) / kPanelRows, 1, [&](int64_t first, int64_t last) {
+    std::vector<float> target(kPanelRows), value(kPanelRows);
+    for (int64_t panel = first; panel < last; ++panel) {
+      const int64_t row = panel * kPanelRows, count = std::min(kPanelRows, rows - row);
+      for (int64_t k = 0; k < inputs; ++k) {
+        const float own = moment[k * inputs + k];
+        if (!(own > 0)) continue;
+        for (int64_t r = 0; r < count; ++r)
+          target[r] = before[k * rows + row + r] + pull[k * rows + row + r] / own;
+        out.encode({.row = row,
+                    .rows = count,
+                    .col = k,
+                    .cols = 1,
+                    .stride = kPanelRows,
+                    .target = target.data(),
+                    .value = value.data()});
+        for (int64_t r = 0; r < count; ++r) value[r] -= before[k * rows + row + r];
+        for (int64_t j = 0; j < inputs; ++j) {
+          const float h_kj = moment[k * inputs + j];
+          float* to = pull + j * rows + row;
+          for (int64_t r = 0; r < count; ++r) to[r] -= value[r] * h_kj;
+        }
+      }
+    }
   });
 }
 
@@ -324,8 +403,25 @@ format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric
   // a GPU.
   const at::Tensor w = w_oi.to(at::kCPU, at::kFloat).contiguous();
   const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
-  encode_rows(w, factor, shape_of(code, w, block), code.tile().rows, *encoding);
+  encode_rows(w, 0, w.size(0), factor, shape_of(code, w, block), code.tile().rows, *encoding);
   return encoding->finish();
+}
+
+format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
+                          const FeedbackPlan& plan) {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor w = w_oi.to(at::kCPU, at::kFloat).contiguous();
+  const std::unique_ptr<Encoding> inner = code.fit(w, metric);
+  Recorder out(*inner, w.size(0), w.size(1));
+  const Shape shape = shape_of(code, w, plan.block);
+  for (const RowFactor& rows : plan.rows) {
+    if (plan.outputs)
+      encode_two_sided(w, rows, *plan.outputs, shape, code.tile().rows, out);
+    else
+      encode_rows(w, rows.begin, rows.end, rows.factor, shape, code.tile().rows, out);
+  }
+  for (int pass = 0; pass < plan.passes; ++pass) descend(w, *plan.moment_ii, shape.tile, out);
+  return inner->finish();
 }
 
 format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi,

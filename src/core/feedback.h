@@ -59,6 +59,29 @@ format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi
                                         const Metric& metric, const Factor* factor,
                                         FeedbackBlock block = {});
 
+/// Outputs [begin, end) of a matrix and the factor that their errors are fed back with.
+struct RowFactor {
+  int64_t begin, end;
+  const Factor* factor;  ///< null: plain rounding
+};
+
+/// Everything that the engine takes for one matrix.
+struct FeedbackPlan {
+  std::vector<RowFactor> rows;  ///< covers all outputs in order
+  const Factor* outputs =
+      nullptr;  ///< two-sided: errors of earlier outputs are fed into later ones
+  FeedbackBlock block;
+  int passes = 0;                         ///< of coordinate descent afterwards
+  const at::Tensor* moment_ii = nullptr;  ///< what coordinate descent descends; with passes
+};
+
+/// Rounds w_oi with the code as planned. Two-sided (YAQA): target = W + L_O'^T dW L_I' + L_O'^T dW
+/// + dW L_I' with L' the strict parts of the factors of both sides, in tiles of 16 outputs.
+/// Coordinate descent (QuIP#'s extra passes): each input again, all others fixed, target = v + (dW
+/// H)_k / H_kk.
+format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
+                          const FeedbackPlan& plan);
+
 /// How a group is rounded, and what is to be said of it.
 struct Rounding {
   const Code& code;

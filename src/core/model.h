@@ -42,6 +42,11 @@ class LayerWeights {
 /// and the group's first weight. False: the rest of the block is not wanted.
 using Tap = std::function<bool(const format::WeightId& first, const at::Tensor& x_i)>;
 
+/// Called with each matrix of a layer, its input x [.., i] and its output y [.., o] before any
+/// bias; what it returns takes the output's place.
+using ProductHook = std::function<at::Tensor(const format::WeightId& matrix, const at::Tensor& x_i,
+                                             const at::Tensor& y_o)>;
+
 /// Keys and values of earlier positions of a batch, one pair per layer, [n, kv_heads, t, head_dim];
 /// grows by forward.
 struct KvCache {
@@ -90,7 +95,7 @@ class Model {
   /// One decoder layer; causal within the sequence. With a cache, x holds the positions after
   /// cache->length. Undefined if the tap stopped it.
   at::Tensor block(int index, const at::Tensor& x_nth, const Tap& tap = {},
-                   KvCache* cache = nullptr);
+                   KvCache* cache = nullptr, const ProductHook& product = {});
   /// The final norm: what the head reads.
   at::Tensor normalized(const at::Tensor& x_nth);
   /// Final norm and head: x [.., h] to logits [.., v].

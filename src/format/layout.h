@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/params.h"
+#include "base/rng.h"
 #include "format/weight_code.h"
 
 namespace cupel::format {
@@ -43,11 +44,15 @@ class Layout {
     std::vector<int64_t> shape;
   };
   virtual std::vector<PlaneSpec> plane_specs(int64_t rows, int64_t cols) const = 0;
+  /// Random arrays that decode to numbers of about this standard deviation: for tests of speed,
+  /// memory and packing.
+  virtual std::map<std::string, Array> random_arrays(int64_t rows, int64_t cols, double deviation,
+                                                     Rng& rng) const = 0;
   /// Bits in the file, padding included: always 8 x the bytes of pack().
   int64_t bits(int64_t rows, int64_t cols) const;
 };
 
-/// Every layout by name with its parameters: `uniform`, `dense`.
+/// Every layout by name with its parameters.
 const std::vector<Alternative>& layout_alternatives();
 /// The layout that a recipe's choice describes. Fault::user for parameters that make no sense
 /// together.

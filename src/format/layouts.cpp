@@ -7,6 +7,17 @@
 #include "base/error.h"
 #include "format/layout.h"
 #include "format/layouts/dense.h"
+#include "format/layouts/fp8.h"
+#include "format/layouts/integer_mx.h"
+#include "format/layouts/lut.h"
+#include "format/layouts/mixed.h"
+#include "format/layouts/mx.h"
+#include "format/layouts/nested.h"
+#include "format/layouts/nvfp4.h"
+#include "format/layouts/row_table.h"
+#include "format/layouts/sinh.h"
+#include "format/layouts/sum.h"
+#include "format/layouts/ternary.h"
 #include "format/layouts/uniform.h"
 
 namespace cupel::format {
@@ -30,7 +41,21 @@ Entry entry(std::string name, std::string doc) {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> list = {
       entry<UniformLayout, UniformParams>("uniform",
-                                          "integer grid of 2 to 8 bits, a scale per group"),
+                                          "integer grid of 1 to 8 bits, a scale per group"),
+      entry<TernaryLayout, TernaryParams>("ternary", "levels -s, 0, s"),
+      entry<Fp8Layout, Fp8Params>("fp8", "E4M3 or E5M2 with float32 scales"),
+      entry<Nvfp4Layout, Nvfp4Params>("nvfp4", "E2M1 with E4M3 scales"),
+      entry<MxLayout, MxParams>("mx", "OCP microscaling: MXFP4, MXFP6, MXFP8"),
+      entry<IntegerMxLayout, IntegerMxParams>(
+          "integer-mx", "E2M1 times integers: a row is an int8 vector times a scale"),
+      entry<LutLayout, LutParams>("lut", "a table of levels with group scales: NF4, FP4, ..."),
+      entry<SinhLayout, SinhParams>("sinh", "companded levels with mirrored blocks"),
+      entry<RowTableLayout, RowTableParams>("row-table", "a table of levels for every row"),
+      entry<NestedLayout, NestedParams>("nested",
+                                        "integer grid as bit planes: every prefix is a model"),
+      entry<MixedLayout, MixedParams>("mixed",
+                                      "tiles, stripes or channel groups of several layouts"),
+      entry<SumLayout, SumParams>("sum", "another layout plus a low-rank part and full rows"),
       entry<DenseLayout, DenseParams>("dense", "plain numbers: f32, f16 or bf16"),
   };
   return list;

@@ -13,7 +13,6 @@
 #include "export/artifact_writer.h"
 #include "export/safetensors_writer.h"
 #include "format/layouts/dense.h"
-#include "format/layouts/uniform.h"
 #include "text/byte_tokenizer.h"
 
 namespace cupel::cli {
@@ -22,6 +21,8 @@ namespace {
 
 using format::Array;
 using format::ElementType;
+
+constexpr double kDeviation = 0.02;  // of random weights
 
 Choice layout_choice(const std::string& text) {
   Choice choice(format::layout_alternatives(), "uniform");
@@ -32,35 +33,10 @@ Choice layout_choice(const std::string& text) {
   return choice;
 }
 
-/// Random codes with scales that make weights of about N(0, 0.02^2) size.
-format::WeightCode random_uniform(std::shared_ptr<const format::Layout> layout, int64_t rows,
-                                  int64_t cols, Rng rng) {
-  const auto& uniform = dynamic_cast<const format::UniformLayout&>(*layout);
-  const int bits = uniform.bits_per_code();
-  std::vector<uint8_t> codes(static_cast<std::size_t>(rows * cols));
-  for (std::size_t i = 0; i + 4 <= codes.size(); i += 4) {
-    const uint32_t word = rng.next_u32();
-    std::memcpy(&codes[i], &word, 4);
-  }
-  for (uint8_t& c : codes) c = static_cast<uint8_t>(c & ((1 << bits) - 1));
-  const auto groups = static_cast<std::size_t>(rows * uniform.groups(cols));
-  const double spread = std::ldexp(1.0, bits) / std::sqrt(12.0);
-  const std::vector<uint16_t> scales(groups, format::f32_to_f16(static_cast<float>(0.02 / spread)));
-  format::WeightCode code{std::move(layout), rows, cols, {}, {}};
-  code.arrays["codes"] = Array::of<uint8_t>(ElementType::u8, {rows, cols}, codes);
-  code.arrays["scales"] =
-      Array::of<uint16_t>(ElementType::f16, {rows, uniform.groups(cols)}, scales);
-  if (!uniform.symmetric()) {
-    const std::vector<uint8_t> zeros(groups, static_cast<uint8_t>(1 << (bits - 1)));
-    code.arrays["zeros"] = Array::of<uint8_t>(ElementType::u8, {rows, uniform.groups(cols)}, zeros);
-  }
-  return code;
-}
-
 std::vector<float> random_values(int64_t n, bool norm, Rng rng) {
   std::vector<float> out(static_cast<std::size_t>(n), 1.0f);
   if (!norm)
-    for (float& x : out) x = static_cast<float>(0.02 * rng.normal());
+    for (float& x : out) x = static_cast<float>(kDeviation * rng.normal());
   return out;
 }
 
@@ -90,14 +66,16 @@ void write_packed(const SynthCommand& command, const format::ModelConfig& config
       R"({"program":"cupel synth"})",
       {}};
   for (const Shape& s : shapes_of(config)) {
-    const Rng rng(static_cast<uint64_t>(command.seed), s.name);
-    const bool coded = s.matrix && layout->name() == "uniform";
-    const auto* dense = dynamic_cast<const format::DenseLayout*>(layout.get());
+    Rng rng(static_cast<uint64_t>(command.seed), s.name);
     content.weights.push_back(
-        {s.name,
-         coded ? random_uniform(layout, s.rows, s.cols, rng)
-               : format::dense_code(s.matrix && dense ? dense->type() : ElementType::f32, s.rows,
-                                    s.cols, random_values(s.rows * s.cols, !s.matrix, rng))});
+        {s.name, s.matrix
+                     ? format::WeightCode{layout,
+                                          s.rows,
+                                          s.cols,
+                                          {},
+                                          layout->random_arrays(s.rows, s.cols, kDeviation, rng)}
+                     : format::dense_code(ElementType::f32, s.rows, s.cols,
+                                          random_values(s.rows * s.cols, true, rng))});
   }
   export_::write_artifact(command.out, content);
 }

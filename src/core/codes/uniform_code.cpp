@@ -36,18 +36,10 @@ constexpr float kSmallestHalf = 0x1p-24f, kLargestHalf = 65504.0f;
 // Adding and subtracting 1.5 * 2^23 rounds a float below 2^22 to an integer, halves to even.
 constexpr float kRounder = 12582912.0f;
 
-/// The grid of one group: values scale * k for integers k in [low, high].
-struct Grid {
-  float scale = 1;
-  float step = 1;  ///< what targets are divided by: the scale, or infinity for a group of zeros
-  float zero = 0;
-  float low = 0, high = 0;
-};
-
 /// Weighted squared error of n values on the grid. Lanes fix the order of the sum for every vector
 /// width.
 CUPEL_VECTOR_CLONES
-float grid_error(const float* w, const float* weight, int64_t n, const Grid& grid) {
+float grid_error(const float* w, const float* weight, int64_t n, const UniformGrid& grid) {
   constexpr int64_t kLanes = 16;
   const float scale = grid.scale, inverse = 1 / grid.step, low = grid.low, high = grid.high;
   float sums[kLanes] = {};
@@ -64,62 +56,6 @@ float grid_error(const float* w, const float* weight, int64_t n, const Grid& gri
   for (const float s : sums) total += s;
   return total;
 }
-
-/// Grids of one layout.
-class Fitter {
- public:
-  Fitter(const format::UniformLayout& layout, ScaleRule rule)
-      : rule_(rule),
-        symmetric_(layout.symmetric()),
-        top_(static_cast<float>((1 << layout.bits_per_code()) - 1)) {}
-
-  Grid fit(const float* w, const float* weight, int64_t n) const {
-    const auto [min, max] = std::minmax_element(w, w + n);
-    const float low = std::min(*min, 0.0f), high = std::max(*max, 0.0f);
-    Grid best = over(low, high);
-    if (rule_ == ScaleRule::minmax || std::isinf(best.step)) return best;
-    float least = grid_error(w, weight, n, best), last_scale = best.scale, last_zero = best.zero;
-    for (int k = 1; k < kShrinkSteps; ++k) {
-      const float shrink = 1 - (1 - kSmallestShrink) * static_cast<float>(k) / kShrinkSteps;
-      const Grid grid = over(low * shrink, high * shrink);
-      if (grid.scale == last_scale && grid.zero == last_zero) continue;
-      last_scale = grid.scale;
-      last_zero = grid.zero;
-      const float error = grid_error(w, weight, n, grid);
-      if (!(error < least)) continue;
-      least = error;
-      best = grid;
-    }
-    return best;
-  }
-
- private:
-  /// The grid over [low, high], which holds zero.
-  Grid over(float low, float high) const {
-    Grid g;
-    const float middle = (top_ + 1) / 2;
-    // Halved first: the sum of two large numbers could overflow.
-    const float range =
-        symmetric_ ? std::max(-low, high) / (middle - 1) : (high / 2 - low / 2) / (top_ / 2);
-    if (range == 0) {
-      g.step = std::numeric_limits<float>::infinity();
-    } else {
-      const float bounded = std::clamp(range, kSmallestHalf, kLargestHalf);
-      g.scale = g.step = format::f16_to_f32(format::f32_to_f16(bounded));
-    }
-    if (symmetric_)
-      g.zero = middle;
-    else
-      g.zero = std::clamp(std::nearbyint(-low / g.step), 0.0f, top_);
-    g.low = -g.zero;
-    g.high = top_ - g.zero;
-    return g;
-  }
-
-  ScaleRule rule_;
-  bool symmetric_;
-  float top_;  ///< the highest code
-};
 
 /// Rows of one input: targets to values and codes. Grids lie in arrays, one entry per row.
 CUPEL_VECTOR_CLONES
@@ -146,7 +82,7 @@ class UniformEncoding : public Encoding {
         step_go_(at::empty({groups_, rows}, at::kFloat)),
         zero_go_(at::empty({groups_, rows}, at::kFloat)) {}
 
-  void set(int64_t row, int64_t group, const Grid& g) {
+  void set(int64_t row, int64_t group, const UniformGrid& g) {
     const int64_t at = group * rows_ + row;
     scale_go_.mutable_data_ptr<float>()[at] = g.scale;
     step_go_.mutable_data_ptr<float>()[at] = g.step;
@@ -199,19 +135,60 @@ class UniformEncoding : public Encoding {
 
 }  // namespace
 
+UniformGrid UniformFitter::fit(const float* w, const float* weight, int64_t n) const {
+  const auto [min, max] = std::minmax_element(w, w + n);
+  const float low = std::min(*min, 0.0f), high = std::max(*max, 0.0f);
+  UniformGrid best = over(low, high);
+  if (rule_ == ScaleRule::minmax || std::isinf(best.step)) return best;
+  float least = grid_error(w, weight, n, best), last_scale = best.scale, last_zero = best.zero;
+  for (int k = 1; k < kShrinkSteps; ++k) {
+    const float shrink = 1 - (1 - kSmallestShrink) * static_cast<float>(k) / kShrinkSteps;
+    const UniformGrid grid = over(low * shrink, high * shrink);
+    if (grid.scale == last_scale && grid.zero == last_zero) continue;
+    last_scale = grid.scale;
+    last_zero = grid.zero;
+    const float error = grid_error(w, weight, n, grid);
+    if (!(error < least)) continue;
+    least = error;
+    best = grid;
+  }
+  return best;
+}
+
+UniformGrid UniformFitter::over(float low, float high) const {
+  UniformGrid g;
+  const float middle = (top_ + 1) / 2;
+  // Halved first: the sum of two large numbers could overflow. One bit has no code above the
+  // middle: its grid is {-s, 0}.
+  const float range = symmetric_ ? std::max(-low, high) / std::max(middle - 1, 1.0f)
+                                 : (high / 2 - low / 2) / (top_ / 2);
+  if (range == 0) {
+    g.step = std::numeric_limits<float>::infinity();
+  } else {
+    const float bounded = std::clamp(range, kSmallestHalf, kLargestHalf);
+    g.scale = g.step = format::f16_to_f32(format::f32_to_f16(bounded));
+  }
+  if (symmetric_)
+    g.zero = middle;
+  else
+    g.zero = std::clamp(std::nearbyint(-low / g.step), 0.0f, top_);
+  g.low = -g.zero;
+  g.high = top_ - g.zero;
+  return g;
+}
+
 std::unique_ptr<Encoding> UniformCode::fit(const at::Tensor& w_oi, const Metric& metric) const {
   const at::Tensor host_oi = host_float(w_oi);
   const int64_t rows = host_oi.size(0), cols = host_oi.size(1), width = layout_->group_width(cols);
-  const std::vector<float> ones(metric.weight_i.defined() ? 0 : static_cast<std::size_t>(cols),
-                                1.0f);
-  const float* weight_i = ones.empty() ? metric.weight_i.const_data_ptr<float>() : ones.data();
+  const std::vector<float> ones(static_cast<std::size_t>(cols), 1.0f);
   const float* w = host_oi.const_data_ptr<float>();
-  const Fitter fitter(*layout_, rule_);
+  const UniformFitter fitter(layout_->bits_per_code(), layout_->symmetric(), rule_);
   auto encoding = std::make_unique<UniformEncoding>(layout_, rows, cols);
   at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / cols), [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o)
       for (int64_t g = 0, i = 0; i < cols; ++g, i += width)
-        encoding->set(o, g, fitter.fit(w + o * cols + i, weight_i + i, std::min(width, cols - i)));
+        encoding->set(
+            o, g, fitter.fit(w + o * cols + i, metric.row(o, ones) + i, std::min(width, cols - i)));
   });
   encoding->place(w_oi.device());
   return encoding;

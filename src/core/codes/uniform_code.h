@@ -7,6 +7,29 @@
 
 namespace cupel::core {
 
+/// The grid of one group: values scale * k for integers k in [low, high].
+struct UniformGrid {
+  float scale = 1;
+  float step = 1;  ///< what targets are divided by: the scale, or infinity for a group of zeros
+  float zero = 0;
+  float low = 0, high = 0;
+};
+
+/// Fits such grids, scales rounded to float16, under the weights of the errors. Thread-safe.
+class UniformFitter {
+ public:
+  UniformFitter(int bits, bool symmetric, ScaleRule rule)
+      : rule_(rule), symmetric_(symmetric), top_(static_cast<float>((1 << bits) - 1)) {}
+  UniformGrid fit(const float* w, const float* weight, int64_t n) const;
+
+ private:
+  /// The grid over [low, high], which holds zero.
+  UniformGrid over(float low, float high) const;
+  ScaleRule rule_;
+  bool symmetric_;
+  float top_;  ///< the highest code
+};
+
 /// The integer grid: code = round(w / scale) + zero, halves to even, clamped to [0, 2^bits).
 ///
 /// The range of a group always holds zero. Symmetric: scale = absmax / (2^(bits-1) - 1), so that

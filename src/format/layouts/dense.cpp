@@ -118,4 +118,11 @@ WeightCode dense_code(ElementType type, int64_t rows, int64_t cols, std::span<co
   return code;
 }
 
+std::map<std::string, Array> DenseLayout::random_arrays(int64_t rows, int64_t cols,
+                                                        double deviation, Rng& rng) const {
+  std::vector<float> values(static_cast<std::size_t>(rows * cols));
+  for (float& x : values) x = static_cast<float>(deviation * rng.normal());
+  return dense_code(params_.type, rows, cols, values).arrays;
+}
+
 }  // namespace cupel::format

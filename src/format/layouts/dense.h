@@ -25,6 +25,8 @@ class DenseLayout : public Layout {
   std::map<std::string, Array> unpack_arrays(const PlaneViews& planes, int64_t rows,
                                              int64_t cols) const override;
   std::vector<PlaneSpec> plane_specs(int64_t rows, int64_t cols) const override;
+  std::map<std::string, Array> random_arrays(int64_t rows, int64_t cols, double deviation,
+                                             Rng& rng) const override;
   ElementType type() const { return params_.type; }
 
  private:

@@ -43,6 +43,8 @@ class UniformLayout : public Layout {
   std::map<std::string, Array> unpack_arrays(const PlaneViews& planes, int64_t rows,
                                              int64_t cols) const override;
   std::vector<PlaneSpec> plane_specs(int64_t rows, int64_t cols) const override;
+  std::map<std::string, Array> random_arrays(int64_t rows, int64_t cols, double deviation,
+                                             Rng& rng) const override;
 
   int bits_per_code() const { return params_.bits; }
   bool symmetric() const { return params_.symmetric; }

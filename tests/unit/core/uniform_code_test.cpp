@@ -125,7 +125,7 @@ TEST(UniformCode, ClipSearchNeverDoesWorseInItsMetric) {
       const auto plain = rounded(bits, 64, symmetric, w_oi);
       const auto searched = rounded(bits, 64, symmetric, w_oi, ScaleRule::mse);
       const auto weighted =
-          rounded(bits, 64, symmetric, w_oi, ScaleRule::mse, {.weight_i = weight_i});
+          rounded(bits, 64, symmetric, w_oi, ScaleRule::mse, {.weight = weight_i});
       EXPECT_LT(weighted_error(w_oi, searched, ones_i), 0.99 * weighted_error(w_oi, plain, ones_i))
           << bits;
       EXPECT_LT(weighted_error(w_oi, weighted, weight_i), weighted_error(w_oi, searched, weight_i))

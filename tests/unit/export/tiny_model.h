@@ -41,38 +41,10 @@ inline void write_bytes(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// Random arrays that `layout` accepts, for any layout whose u8 arrays beside `codes` may hold 0 to
-/// 3: random planes, unpacked.
 inline format::WeightCode random_code(std::shared_ptr<const format::Layout> layout, int64_t rows,
                                       int64_t cols, Rng rng) {
-  using format::ElementType;
-  format::Planes planes;
-  format::PlaneViews views;
-  for (const auto& spec : layout->plane_specs(rows, cols)) {
-    std::size_t count = 1;
-    for (const int64_t n : spec.shape) count *= static_cast<std::size_t>(n);
-    format::Array plane{spec.type, spec.shape,
-                        std::vector<std::byte>(format::stored_bytes(spec.type, count))};
-    for (std::size_t i = 0; i < count; ++i) {
-      const float normal = static_cast<float>(rng.normal());
-      const uint16_t half =
-          spec.type == ElementType::f16 ? format::f32_to_f16(normal) : format::f32_to_bf16(normal);
-      if (spec.type == ElementType::f32)
-        reinterpret_cast<float*>(plane.bytes.data())[i] = normal;
-      else if (spec.type == ElementType::f16 || spec.type == ElementType::bf16)
-        reinterpret_cast<uint16_t*>(plane.bytes.data())[i] = half;
-      else
-        plane.bytes[i] = std::byte(rng.next_u32() & (spec.name == "codes" ? 0xff : 3));
-    }
-    views[spec.name] = {spec.type, spec.shape,
-                        planes.emplace(spec.name, plane).first->second.bytes};
-  }
-  format::WeightCode code;
-  code.arrays = layout->unpack_arrays(views, rows, cols);
-  code.layout = std::move(layout);
-  code.rows = rows;
-  code.cols = cols;
-  return code;
+  auto arrays = layout->random_arrays(rows, cols, 1.0, rng);
+  return {std::move(layout), rows, cols, {}, std::move(arrays)};
 }
 
 inline const char* kTinyConfig = R"({"model_type":"llama","architectures":["LlamaForCausalLM"],

@@ -28,8 +28,32 @@ std::vector<LayoutPtr> layouts_to_check() {
       for (const bool symmetric : {false, true})
         all.push_back(make_layout("uniform", cat(R"({"bits":)", bits, R"(,"group":)", group,
                                                  R"(,"symmetric":)", symmetric, "}")));
-  for (const char* type : {"f16", "bf16"})
-    all.push_back(make_layout("dense", cat(R"({"type":")", type, "\"}")));
+  const std::pair<const char*, const char*> others[] = {
+      {"dense", R"({"type":"f16"})"},
+      {"dense", R"({"type":"bf16"})"},
+      {"uniform", R"({"bits":1,"group":32})"},
+      {"fp8", R"({"element":"e5m2","scale":"tensor"})"},
+      {"fp8", R"({"scale":"block"})"},
+      {"mx", R"({"element":"e2m3"})"},
+      {"mx", R"({"element":"e3m2"})"},
+      {"mx", R"({"element":"e4m3"})"},
+      {"mx", R"({"element":"e5m2","group":16})"},
+      {"ternary", R"({"packing":"two-bit","group":0})"},
+      {"lut", R"({"grid":"fp4","scale":"f32"})"},
+      {"lut", R"({"grid":"nf","bits":3,"group":0,"scale":"e4m3"})"},
+      {"lut", R"({"grid":"sign","bits":1,"group":32})"},
+      {"sinh", R"({"bits":2,"mirror":false})"},
+      {"row-table", R"({"bits":1})"},
+      {"nested", R"({"bits":8,"kept":3,"group":32})"},
+      {"mixed", R"({"rows":0,"cols":32,"parts":[{"layout":{"uniform":{"bits":2}},"share":0.5},
+                   {"layout":"nvfp4","share":0.3},{"layout":{"fp8":{"scale":"tensor"}},"share":0.2}]})"},
+      {"mixed", R"({"rows":16,"cols":16,"parts":[{"layout":"row-table","share":0.9},
+                   {"layout":{"dense":{"type":"f16"}},"share":0.1}]})"},
+      {"sum",
+       R"({"base":"nvfp4","rank":3,"full_rows":2,"factors":{"uniform":{"bits":4,"group":32}}})"},
+      {"sum", R"({"base":"uniform","rank":0,"full_rows":1})"},
+  };
+  for (const auto& [name, params] : others) all.push_back(make_layout(name, params));
   return all;
 }
 
@@ -133,7 +157,7 @@ TEST(LayoutConformance, ArraysThatBreakTheRulesAreRefused) {
       bad.arrays[name].type = ElementType::i64;
       EXPECT_EQ(fault_of([&] { layout->pack(bad); }), Fault::data) << name;
       bad = good;
-      bad.rows = 18;
+      bad.rows = 33;
       EXPECT_EQ(fault_of([&] { layout->pack(bad); }), Fault::data) << name;
     }
   }
@@ -246,7 +270,7 @@ TEST(DenseLayout, EncodesItsOwnValuesUnchangedAndRefusesNaN) {
 TEST(MakeLayout, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(fault_of([] { make_layout("trellis9", "{}"); }), Fault::data);
   for (const char* json :
-       {R"({"bits":9})", R"({"bits":1})", R"({"bits":3.5})", R"({"bits":"3"})", R"({"group":48})",
+       {R"({"bits":9})", R"({"bits":0})", R"({"bits":3.5})", R"({"bits":"3"})", R"({"group":48})",
         R"({"group":2048})", R"({"group":-32})", R"({"bits":4294967300})", R"({"symmetric":1})",
         R"({"width":3})", "[]", "3", "{", "", R"({"bits":null})"})
     EXPECT_EQ(fault_of([&] { make_layout("uniform", json); }), Fault::data) << json;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#include "format/grids.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace cupel::format {
+
+namespace {
+
+/// The inverse of the normal distribution function, by bisection on erfc: 1e-15 is enough here.
+double normal_quantile(double p) {
+  double low = -10, high = 10;
+  for (int step = 0; step < 200; ++step) {
+    const double middle = 0.5 * (low + high);
+    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < p ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+}  // namespace
+
+std::vector<float> normal_float(int bits) {
+  CUPEL_ASSERT(bits >= 2 && bits <= 8);
+  // The quantile of the outermost level: midway between those of 2^bits and 2^bits - 1 even steps.
+  const int count = 1 << bits, half = count / 2;
+  const double outer = 1 - 0.5 * (1.0 / (2.0 * count) + 1.0 / (2.0 * (count - 1)));
+  std::vector<double> levels = {0};
+  for (int k = 0; k < half; ++k)  // above zero
+    levels.push_back(normal_quantile(outer + (0.5 - outer) * k / half));
+  for (int k = 0; k < half - 1; ++k)  // below
+    levels.push_back(-normal_quantile(outer + (0.5 - outer) * k / (half - 1)));
+  std::ranges::sort(levels);
+  std::vector<float> out;
+  for (const double l : levels) out.push_back(static_cast<float>(l / levels.back()));
+  return out;
+}
+
+std::vector<float> bnb_fp4() {
+  std::vector<float> levels;
+  for (const double size : {0.0, 0.0625, 8.0, 12.0, 4.0, 6.0, 2.0, 3.0})
+    levels.push_back(static_cast<float>(size / 12.0));
+  for (int k = 0; k < 8; ++k) levels.push_back(-levels[static_cast<std::size_t>(k)]);
+  return levels;
+}
+
+std::vector<float> even_levels(int bits) {
+  const int last = (1 << bits) - 1;
+  std::vector<float> levels;
+  for (int k = 0; k <= last; ++k) levels.push_back(static_cast<float>(-1.0 + 2.0 * k / last));
+  return levels;
+}
+
+std::vector<float> sinh_levels(int bits, double alpha, double offset) {
+  const int last = (1 << bits) - 1;
+  std::vector<double> values;
+  double largest = 0;
+  for (int k = 0; k <= last; ++k) {
+    const double u = -1.0 + 2.0 * k / last + offset;
+    values.push_back(alpha > 1e-6 ? std::sinh(alpha * u) : u);
+    largest = std::max(largest, std::fabs(values.back()));
+  }
+  std::vector<float> levels;
+  for (const double v : values) levels.push_back(static_cast<float>(v / largest));
+  return levels;
+}
+
+}  // namespace cupel::format
