@@ -85,25 +85,26 @@ TEST(InputTransform, OrderIsScaleThenSignsThenHadamard) {
 /// W x = W' (T x) for a random stored W', W from undo_on_weight().
 void expect_undone(int64_t outputs, int64_t inputs, int block) {
   const InputTransform t = full_transform(inputs, block);
-  const auto stored_oi = normals(outputs * inputs, "w"), x_i = normals(inputs, "x");
+  const auto stored_oi = normals(static_cast<std::size_t>(outputs * inputs), "w"),
+             x_i = normals(static_cast<std::size_t>(inputs), "x");
   auto w_oi = stored_oi, tx_i = x_i;
   undo_on_weight(t, w_oi.data(), outputs, inputs);
   apply(t, tx_i.data(), 1, inputs);
-  for (std::size_t o = 0; o < outputs; ++o) {
+  for (int64_t o = 0; o < outputs; ++o) {
     double left = 0, right = 0;
-    for (std::size_t i = 0; i < inputs; ++i) {
-      left += static_cast<double>(w_oi[o * inputs + i]) * x_i[i];
-      right += static_cast<double>(stored_oi[o * inputs + i]) * tx_i[i];
+    for (int64_t i = 0; i < inputs; ++i) {
+      const auto at = static_cast<std::size_t>(i), of = static_cast<std::size_t>(o * inputs + i);
+      left += static_cast<double>(w_oi[of]) * x_i[at];
+      right += static_cast<double>(stored_oi[of]) * tx_i[at];
     }
     EXPECT_NEAR(left, right, 1e-4);
   }
 }
 
 TEST(InputTransform, UndoOnWeightGivesTheWeightThatActsOnTheInput) {
-  constexpr int64_t kOut = 5;
   // 12, 96 and 28 have factors that are not symmetric, 76 one that is.
   for (const auto& [in, block] : {std::pair{96, 32}, {96, 12}, {96, 96}, {56, 28}, {76, 76}})
-    expect_undone(kOut, in, block);
+    expect_undone(5, in, block);
 }
 
 TEST(InputTransform, UndoesInFloat32ToFiveDigits) {
