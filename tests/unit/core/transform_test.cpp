@@ -36,10 +36,19 @@ Choice chosen(const char* name) {
   return Choice(transform_alternatives(), name);
 }
 
+/// A search of few steps.
+Choice awq_of(AwqDuo duo, int steps = 3) {
+  return chosen<AwqParams>("awq", [&](AwqParams& p) {
+    p.duo = duo;
+    p.steps = steps;
+  });
+}
+
 Choice hadamard_of(int block, const char* before = "none") {
   return chosen<HadamardParams>("hadamard", [&](HadamardParams& p) {
     p.block = block;
     p.before = Choice(scaling_alternatives(), before);
+    if (p.before.name == "awq") p.before.params = awq_of(AwqDuo::mean).params;
   });
 }
 
@@ -55,7 +64,7 @@ std::vector<Choice> all_choices() {
           hadamard_of(64, "awq"),
           hadamard_of(0, "balance"),
           chosen("smooth"),
-          chosen("awq"),
+          awq_of(AwqDuo::mean),
           balance_of(PowerOfTwo::none),
           balance_of(PowerOfTwo::common),
           balance_of(PowerOfTwo::each)};
@@ -282,8 +291,7 @@ TEST(Transform, AwqIsNeverWorseThanTheIdentity) {
   for (const int64_t inputs : {64, 60, 96}) {
     Sample sample(inputs);
     for (const AwqDuo duo : {AwqDuo::none, AwqDuo::mean, AwqDuo::max}) {
-      const Choice choice = chosen<AwqParams>("awq", [&](AwqParams& p) { p.duo = duo; });
-      const auto made = sample.make(choice);
+      const auto made = sample.make(awq_of(duo, 10));
       const double before = sample.loss()({}), after = sample.loss()(made.transform);
       EXPECT_LE(after, before);
       better += after < 0.9 * before;

@@ -24,7 +24,7 @@ void expect_hadamard(int64_t n) {
 
 TEST(Hadamard, RowsAreOrthogonal) {
   for (const int n : {1,  2,  4,   8,   12,  20,  28,  36,  44,  52,  60,  68,
-                      76, 84, 100, 108, 124, 140, 148, 344, 924, 684, 1004})
+                      76, 84, 100, 108, 124, 140, 148, 344, 924, 684, 1020})
     expect_hadamard(n);
 }
 
@@ -64,7 +64,7 @@ TEST(Hadamard, RefusesOrdersThatNobodyBuilds) {
   for (const int64_t n : {-4, 0, 3, 6, 7, 92, 116, 156, 172, 184, 188, 257, 1028, 4 * 4099})
     EXPECT_FALSE(hadamard_order(n)) << n;
   EXPECT_THROW(hadamard_matrix(92), Error);
-  EXPECT_THROW(hadamard_factor(24), Error);
+  EXPECT_THROW(hadamard_factor(92), Error);
   // A larger factor may exist where the first does not.
   EXPECT_EQ(hadamard_order(368)->factor, 368);
 }
