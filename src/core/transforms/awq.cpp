@@ -70,7 +70,8 @@ void AwqParams::visit(ParamVisitor& v) {
   const EnumNames duos = {{"none", static_cast<int>(AwqDuo::none)},
                           {"mean", static_cast<int>(AwqDuo::mean)},
                           {"max", static_cast<int>(AwqDuo::max)}};
-  v.field("steps", steps, "exponents tried, from 0 to 1; as many roundings of every matrix")
+  v.field("steps", steps,
+          "steps from exponent 0 to 1; each end is tried too, and every try rounds every matrix")
       .in(1, 1000);
   v.field("duo", duo, duos, "sizes of the weights that a scale is divided by");
 }

@@ -89,7 +89,7 @@ HadamardParams::HadamardParams() : before(scaling_alternatives(), "none") {}
 
 void HadamardParams::visit(ParamVisitor& v) {
   v.field("block", block,
-          "inputs that are mixed: a power of two, or one times 12, 20, 28, ...; halved until it "
+          "inputs that are mixed: a power of two, alone or times 12, 20, 28, ...; halved until it "
           "divides the width; 0 is the whole width")
       .in(0, 65536);
   v.field("before", before, "scaling of the inputs before they are mixed");

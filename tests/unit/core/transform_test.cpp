@@ -10,6 +10,7 @@
 
 #include <limits>
 
+#include "base/yaml.h"
 #include "core/code.h"
 #include "core/tensor_util.h"
 #include "core/transforms/list.h"
@@ -120,13 +121,13 @@ TEST(Transform, WeightTimesInputIsKept) {
   }
 }
 
-/// W H W^T is kept to the last digits of float64, W' taken in float64 as H' is.
+/// The matrix on the side of x and its inverse on the side of w, both in float64: T D^-2 T^T = I
+/// for T = H S D says that H S is orthonormal.
 TEST(Transform, BothSidesCancelInFloat64) {
   for (const int64_t inputs : {96, 60, 76, 344}) {
     const Sample sample(inputs);
     for (const Choice& choice : all_choices()) {
       const auto t = sample.make(choice).transform;
-      // T H T^T of H = I is T T^T; with orthonormal rows scaled by D only, so undo D by H = D^-2.
       at::Tensor inverse_square_i = at::ones({inputs}, at::kDouble);
       for (int64_t i = 0; i < static_cast<int64_t>(t.scale.size()); ++i)
         inverse_square_i[i] = std::pow(static_cast<double>(t.scale[i]), -2);
@@ -224,6 +225,32 @@ TEST(Transform, BlockShrinksUntilItDividesTheInputs) {
     EXPECT_EQ(block(0, inputs), cat(inputs));
   EXPECT_EQ(block(0, 92), "4: hadamard block 4 (no Hadamard matrix of order 92 is known)");
   EXPECT_EQ(block(0, 257), "0: no hadamard (no Hadamard matrix of order 257 is known)");
+}
+
+TEST(Transform, RecipesAreChecked) {
+  const auto problems_of = [](const char* yaml) {
+    struct Step : Params {
+      Choice transform{transform_alternatives(), "none"};
+      void visit(ParamVisitor& v) override { v.field("transform", transform, "the choice"); }
+    } step;
+    const Document document = Document::from_text(cat("{transform: ", yaml, "}"), "recipe");
+    std::vector<Problem> problems;
+    read_params(document.root(), step, problems);
+    if (problems.empty()) make_transform(step.transform);
+    return document.format(problems);
+  };
+  for (const char* good :
+       {"none", "smooth", "{smooth: {alpha: 0.8}}", "{awq: {duo: max, steps: 5}}", "hadamard",
+        "{balance: {power_of_two: each}}", "{hadamard: {block: 0, before: awq}}",
+        "{hadamard: {block: 76, before: {balance: {power_of_two: common}}}}"})
+    EXPECT_EQ(problems_of(good), "") << good;
+  EXPECT_NE(problems_of("{hadamard: {block: 92}}").find("of which a Hadamard matrix is known"),
+            std::string::npos);
+  EXPECT_NE(problems_of("{hadamard: {block: 1}}").find("of which a Hadamard matrix is known"),
+            std::string::npos);
+  EXPECT_NE(problems_of("{hadamard: {before: hadamard}}").find("before"), std::string::npos);
+  EXPECT_NE(problems_of("{smooth: {alpha: 1.5}}").find("[0, 1]"), std::string::npos);
+  EXPECT_NE(problems_of("{awq: {duo: sum}}").find("none, mean, max"), std::string::npos);
 }
 
 TEST(Transform, SmoothIsItsFormula) {
