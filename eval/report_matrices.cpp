@@ -78,8 +78,7 @@ Table matrix_table(const std::vector<MatrixRow>& rows) {
   Table t{{"matrix", "method", "layout", "bits/weight", "relative error", "note"}, {}};
   for (const MatrixRow& r : rows)
     t.rows.push_back({r.name, r.method, r.layout, fixed(r.bits_per_weight, 3),
-                      fixed(r.relative_error, 6),
-                      r.fallback.empty() ? r.note : cat("plain rounding: ", r.fallback)});
+                      fixed(r.relative_error, 6), r.fallback.empty() ? r.note : r.fallback});
   return t;
 }
 

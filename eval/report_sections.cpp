@@ -81,8 +81,7 @@ std::string tiles_section(const RunReport& report) {
 
 std::string alerts_section(const std::vector<std::string>& fallbacks,
                            const std::vector<std::string>& warnings) {
-  return alert(cat("Fell back to plain rounding: ", fallbacks.size()), fallbacks) +
-         alert("Warnings", warnings);
+  return alert(cat("Fell back: ", fallbacks.size()), fallbacks) + alert("Warnings", warnings);
 }
 
 std::string samples_section(const std::vector<SamplePair>& samples) {

@@ -13,6 +13,7 @@
 #include "core/feedback.h"
 #include "core/tensor_util.h"
 #include "core/transform.h"
+#include "core/transforms/rounding_loss.h"
 #include "quant/methods.h"
 
 namespace cupel::quant {
@@ -46,28 +47,36 @@ class Gptq : public core::Quantizer {
   explicit Gptq(const GptqParams& params)
       : params_(params),
         layout_(format::make_layout(params.layout)),
-        code_(core::make_code(layout_, params.scale)) {}
+        code_(core::make_code(layout_, params.scale)),
+        transform_(core::make_transform(params.transform)) {}
 
-  core::Needs needs() const override { return {.second_moment = true}; }
+  core::Needs needs() const override {
+    return core::Needs{.second_moment = true} | transform_->needs();
+  }
   std::shared_ptr<const format::Layout> layout() const override { return layout_; }
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    const int64_t inputs = core::inputs_of(group);
-    const auto transform = core::make_transform(params_.transform, group.id, inputs, rng);
-    const at::Tensor h_ii = moment(group, stats, transform);
+    const core::MadeTransform made = transform_->make(
+        {.group = group,
+         .stats = stats,
+         .rng = rng,
+         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::second_moment)});
+    const at::Tensor h_ii = moment(group, stats, made.transform);
     const core::Factor factor = core::factorise(h_ii, stats.tokens, code_->tile().cols,
                                                 {.order = params_.order, .damp = params_.damp});
     core::Metric metric;
     if (factor.usable())
       metric.weight =
           core::host_float(h_ii.diagonal() / static_cast<double>(stats.tokens)).clamp_min(0);
-    return core::round_group(group, {.code = *code_,
-                                     .transform = transform,
-                                     .metric = metric,
-                                     .factor = &factor,
-                                     .block = {params_.block},
-                                     .note = note(factor, transform, inputs)});
+    auto results = core::round_group(group, {.code = *code_,
+                                             .transform = made.transform,
+                                             .metric = metric,
+                                             .factor = &factor,
+                                             .block = {params_.block},
+                                             .note = note(factor, made.note)});
+    core::add_fallback(results, made.fallback);
+    return results;
   }
 
  private:
@@ -80,11 +89,9 @@ class Gptq : public core::Quantizer {
         transform, stats.second_moment_ii.to(group.weights_oi.front().device()));
   }
 
-  std::string note(const core::Factor& factor, const format::InputTransform& transform,
-                   int64_t inputs) const {
+  static std::string note(const core::Factor& factor, const std::string& of_transform) {
     std::string text = factor.usable() ? cat("damping ", factor.damp) : "";
     if (factor.usable() && factor.dead > 0) text += cat(", ", factor.dead, " inputs always zero");
-    const std::string of_transform = core::transform_note(params_.transform, transform, inputs);
     if (!text.empty() && !of_transform.empty()) text += ", ";
     return text + of_transform;
   }
@@ -92,6 +99,7 @@ class Gptq : public core::Quantizer {
   GptqParams params_;
   std::shared_ptr<const format::Layout> layout_;
   std::unique_ptr<const core::Code> code_;
+  std::unique_ptr<const core::Transform> transform_;
 };
 
 }  // namespace

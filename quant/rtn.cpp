@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: every weight becomes the nearest value of its group's grid; no calibration text.
-// Formula: w = s (clamp(round(w / s) + z) - z), s from the extremes or a search over clippings.
-// Source: folklore; the search is that of "GPTQ" (--mse), unweighted.
-// Cost: one pass over the weights, 100 for the search.
-// Differs: scales are rounded to their stored type first.
+// Idea: every weight becomes the nearest value of its group's grid; no calibration text unless its
+// transform wants some. Formula: w = s (clamp(round(w / s) + z) - z), s from the extremes or a
+// search over clippings. Source: folklore; the search is that of "GPTQ" (--mse), unweighted. Cost:
+// one pass over the weights, 100 for the search. Differs: scales are rounded to their stored type
+// first.
 #include "core/code.h"
 #include "core/feedback.h"
 #include "core/transform.h"
+#include "core/transforms/rounding_loss.h"
 #include "quant/methods.h"
 
 namespace cupel::quant {
@@ -27,27 +28,30 @@ class Rtn : public core::Quantizer {
  public:
   using Parameters = RtnParams;
   explicit Rtn(const RtnParams& params)
-      : params_(params),
-        layout_(format::make_layout(params.layout)),
-        code_(core::make_code(layout_, params.scale)) {}
+      : layout_(format::make_layout(params.layout)),
+        code_(core::make_code(layout_, params.scale)),
+        transform_(core::make_transform(params.transform)) {}
 
-  core::Needs needs() const override { return {}; }
+  core::Needs needs() const override { return transform_->needs(); }
   std::shared_ptr<const format::Layout> layout() const override { return layout_; }
 
-  std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats&,
+  std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    const int64_t inputs = core::inputs_of(group);
-    const auto transform = core::make_transform(params_.transform, group.id, inputs, rng);
-    return core::round_group(group,
-                             {.code = *code_,
-                              .transform = transform,
-                              .note = core::transform_note(params_.transform, transform, inputs)});
+    const core::MadeTransform made = transform_->make(
+        {.group = group,
+         .stats = stats,
+         .rng = rng,
+         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::plain)});
+    auto results =
+        core::round_group(group, {.code = *code_, .transform = made.transform, .note = made.note});
+    core::add_fallback(results, made.fallback);
+    return results;
   }
 
  private:
-  RtnParams params_;
   std::shared_ptr<const format::Layout> layout_;
   std::unique_ptr<const core::Code> code_;
+  std::unique_ptr<const core::Transform> transform_;
 };
 
 }  // namespace

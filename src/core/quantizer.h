@@ -27,8 +27,10 @@ struct MatrixGroup {
 /// What became of one matrix, for the report.
 struct MatrixResult {
   format::WeightCode code;
-  std::string fallback;  ///< not empty: why the method was replaced by plain rounding
-  std::string note;      ///< "damping 0.1", ...
+  /// Not empty: what was left out because the statistics can't be used, and why ("plain rounding:
+  /// no calibration token reached it").
+  std::string fallback;
+  std::string note;  ///< "damping 0.1", ...
 };
 
 /// A handle to the decoder block for methods that optimise a whole block. Implemented by the
@@ -42,7 +44,7 @@ class Quantizer {
   virtual ~Quantizer() = default;
   virtual Needs needs() const = 0;
   /// One result per matrix, in order. Never gives up a matrix: where the statistics can't be used,
-  /// it falls back to plain rounding and says so.
+  /// it falls back to plain rounding, its transform to no scaling, and says so.
   virtual std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,
                                              BlockHandle* block, const Rng& rng) const = 0;
   /// The layout that it writes.

@@ -31,17 +31,19 @@ void Stats::add(const Needs& needs, const at::Tensor& x) {
   if (needs.second_moment && !second_moment_ii.defined())
     second_moment_ii = at::zeros({width, width}, options);
   if (needs.absmax && !absmax_i.defined()) absmax_i = at::zeros({width}, options);
+  if (needs.abs_sum && !abs_sum_i.defined()) abs_sum_i = at::zeros({width}, options);
   for (int64_t t = 0; t < x_ti.size(0); t += kPieceTokens) {
     const at::Tensor piece =
         x_ti.slice(0, t, std::min(t + kPieceTokens, x_ti.size(0))).to(at::kFloat);
     if (needs.second_moment) second_moment_ii.add_(at::matmul(piece.t(), piece));
     if (needs.absmax) absmax_i = at::maximum(absmax_i, piece.abs().amax(0).to(at::kDouble));
+    if (needs.abs_sum) abs_sum_i.add_(piece.abs().sum(0, false, at::kDouble));
   }
   tokens += x_ti.size(0);
 }
 
 bool Stats::finite() const {
-  return all_finite(second_moment_ii) && all_finite(absmax_i);
+  return all_finite(second_moment_ii) && all_finite(absmax_i) && all_finite(abs_sum_i);
 }
 
 }  // namespace cupel::core

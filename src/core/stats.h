@@ -14,9 +14,10 @@ namespace cupel::core {
 struct Needs {
   bool second_moment = false;  ///< sum of x x^T
   bool absmax = false;         ///< largest |x| per input
-  bool any() const { return second_moment || absmax; }
+  bool abs_sum = false;        ///< sum of |x| per input
+  bool any() const { return second_moment || absmax || abs_sum; }
   Needs operator|(const Needs& o) const {
-    return {second_moment || o.second_moment, absmax || o.absmax};
+    return {second_moment || o.second_moment, absmax || o.absmax, abs_sum || o.abs_sum};
   }
 };
 
@@ -25,6 +26,7 @@ struct Stats {
   int64_t tokens = 0;
   at::Tensor second_moment_ii;  ///< undefined unless asked for
   at::Tensor absmax_i;
+  at::Tensor abs_sum_i;
 
   /// Adds x [.., i]. Products are taken in float32 in pieces of 1024 tokens, summed in float64.
   void add(const Needs& needs, const at::Tensor& x);

@@ -2,6 +2,7 @@
 // Copyright the Cupel authors
 #include "core/tensor_util.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <cstring>
@@ -13,6 +14,9 @@ namespace cupel::core {
 namespace {
 
 using format::ElementType;
+
+// Rows that are worth handing to a thread.
+constexpr int64_t kRowsPerThread = 16;
 
 struct TypePair {
   ElementType element;
@@ -71,7 +75,10 @@ at::Tensor decoded_weight(const format::WeightCode& code) {
   at::Tensor w_oi = at::empty({code.rows, code.cols}, at::kFloat);
   float* values = w_oi.data_ptr<float>();
   code.layout->decode(code, {values, static_cast<std::size_t>(w_oi.numel())});
-  format::undo_on_weight(code.input, values, code.rows, code.cols);
+  if (!code.input.identity())
+    at::parallel_for(0, code.rows, kRowsPerThread, [&](int64_t begin, int64_t end) {
+      format::undo_on_weight(code.input, values + begin * code.cols, end - begin, code.cols);
+    });
   return w_oi;
 }
 

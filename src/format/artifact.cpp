@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "format/hadamard.h"
 
 namespace cupel::format {
 
@@ -234,8 +235,8 @@ class ArtifactReader {
     t.id = name_in(record, "id");
     const std::string folder = cat("/transforms/", t.id);
     t.hadamard = static_cast<int>(integer(member(record, "hadamard"), "hadamard", 0, 1u << 30));
-    CUPEL_CHECK(t.hadamard == 0 || std::has_single_bit(static_cast<unsigned>(t.hadamard)), data,
-                folder, ": a Hadamard block must be a power of two, not ", t.hadamard);
+    CUPEL_CHECK(t.hadamard == 0 || hadamard_order(t.hadamard), data, folder,
+                ": a Hadamard block must be the order of a matrix that we know, not ", t.hadamard);
     for (const Json& plane : array_in(record, "planes", 2)) {
       const auto width = shape_in(plane);
       const auto d = read_plane(

@@ -36,9 +36,14 @@ struct Array {
 /// multiply by `scale` (if any), then flip `signs`, then an orthonormal Hadamard transform inside
 /// blocks of `hadamard` inputs. Weights that share an input share the transform (equal `id`), so
 /// the runtime applies it once.
+///
+/// The Hadamard transform of a block of factor * power inputs (hadamard.h): the fast transform of
+/// each run of `power` inputs, then the factor's matrix F over the runs (out[a] = sum_b F[a][b]
+/// in[b], from 0, b in order), then one multiplication by 1/sqrt(block). F need not be symmetric:
+/// the inverse is the transpose.
 struct InputTransform {
   std::string id;    ///< names the transform inside a model; "" is the identity
-  int hadamard = 0;  ///< block width, a power of two that divides the input width; 0 is none
+  int hadamard = 0;  ///< block width: divides the input width, hadamard_order() knows it; 0 is none
   std::vector<float> scale;   ///< [i] or empty
   std::vector<int8_t> signs;  ///< [i] of +1/-1 or empty
   bool identity() const { return hadamard == 0 && scale.empty() && signs.empty(); }

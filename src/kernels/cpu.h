@@ -7,6 +7,7 @@
 #include "format/element_type.h"
 #include "kernels/activations.h"
 #include "kernels/isa.h"
+#include "kernels/row_transform.h"
 
 namespace cupel::kernels {
 
@@ -107,10 +108,8 @@ struct CpuKernels {
   /// Rotary embedding of `heads` heads in place; their first dimensions lie `stride` apart.
   void (*rope)(float* x, int64_t heads, int64_t stride, const Rotation& rotation) = nullptr;
 
-  /// Orthonormal Hadamard transform in blocks of `block`, after optional signs [n] and scale [n]
-  /// (either may be null): the runtime side of format::InputTransform.
-  void (*transform)(float* x, int64_t n, int block, const int8_t* signs,
-                    const float* scale) = nullptr;
+  /// A row of n inputs in place: the runtime side of format::InputTransform, to the bit.
+  void (*transform)(float* x, int64_t n, const RowTransform& t) = nullptr;
 
   /// Attention of one position, query heads [head_begin, head_end) (head h reads KV head
   /// h / (heads / kv_heads)): out is [heads, value_dim]. Positions in chunks of 256 from

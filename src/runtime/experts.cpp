@@ -42,7 +42,7 @@ void ExpertStep::run(int64_t layer, const Produce& produce) {
 }
 
 void ExpertStep::route(int64_t layer, const Produce& produce) {
-  static const format::InputTransform kIdentity;
+  static const kernels::RowTransform kIdentity;
   const Model::Experts& experts = c_.layer(layer).experts;
   float* logits = logits_te_.reserve(c_.m * config_.count);
   float* gate = shared_gate_t_.reserve(c_.m);

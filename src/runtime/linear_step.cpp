@@ -57,7 +57,7 @@ void LinearStep::prepare(std::span<const LinearGroup> groups, int64_t k, int64_t
     }
 }
 
-void LinearStep::run(float* x, int64_t m, const format::InputTransform& transform,
+void LinearStep::run(float* x, int64_t m, const kernels::RowTransform& transform,
                      std::span<const LinearOutput> outputs, const Produce& produce) {
   if (m == 0) return;
   const LinearGroup group{m, &transform, outputs};
@@ -81,10 +81,8 @@ void LinearStep::make_rows(float* x, int64_t k, std::span<const LinearGroup> gro
     for (int64_t r = begin; r < end; ++r) {
       while (r >= group_end) group_end += (++group)->rows;
       produce(r);
-      const format::InputTransform& t = *group->transform;
-      if (!t.identity())
-        cpu_.transform(x + r * k, k, t.hadamard, t.signs.empty() ? nullptr : t.signs.data(),
-                       t.scale.empty() ? nullptr : t.scale.data());
+      const kernels::RowTransform& t = *group->transform;
+      if (!t.identity()) cpu_.transform(x + r * k, k, t);
       for (const auto& form : forms_)
         if (form->used) cpu_.quantize(x + r * k, k, rows_of(form->input, r, 1));
     }

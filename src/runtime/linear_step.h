@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "format/weight_code.h"
 #include "kernels/cpu.h"
 #include "kernels/linear.h"
 #include "runtime/buffer.h"
@@ -29,7 +28,7 @@ using Produce = std::function<void(int64_t row)>;
 /// group's first row.
 struct LinearGroup {
   int64_t rows = 0;
-  const format::InputTransform* transform = nullptr;
+  const kernels::RowTransform* transform = nullptr;
   std::span<const LinearOutput> outputs;
 };
 
@@ -42,7 +41,7 @@ class LinearStep {
 
   /// `produce(row)` first writes row `row` of x [m, k], where k is the layers' width; rows are
   /// produced in parallel. x holds the transformed rows afterwards.
-  void run(float* x, int64_t m, const format::InputTransform& transform,
+  void run(float* x, int64_t m, const kernels::RowTransform& transform,
            std::span<const LinearOutput> outputs, const Produce& produce);
   /// The same for groups of rows with layers of their own, all of width k, at once: x holds the
   /// groups' rows one after another. No group is empty.

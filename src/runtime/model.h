@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -40,20 +41,20 @@ class Model {
 
   struct Attention {
     kernels::Linear query, key, value, output;
-    const format::InputTransform *in = nullptr, *output_in = nullptr;
+    const kernels::RowTransform *in = nullptr, *output_in = nullptr;
     std::vector<float> query_bias, key_bias, value_bias, output_bias;
     std::vector<float> query_norm, key_norm, sinks;
     /// Low-rank attention: kv_a instead of key and value (then kv_b), query_a instead of query
     /// where queries are low-rank too (then query_b).
     kernels::Linear query_a, query_b, kv_a, kv_b;
     std::vector<float> query_a_norm, kv_a_norm;
-    const format::InputTransform *query_b_in = nullptr, *kv_b_in = nullptr;
+    const kernels::RowTransform *query_b_in = nullptr, *kv_b_in = nullptr;
   };
   /// The MLP of a dense layer, or one expert.
   struct Mlp {
     kernels::Linear gate, up, down;
     std::vector<float> gate_bias, up_bias, down_bias;
-    const format::InputTransform *in = nullptr, *down_in = nullptr;
+    const kernels::RowTransform *in = nullptr, *down_in = nullptr;
   };
   struct Experts {
     kernels::Linear router, shared_router;
@@ -78,7 +79,7 @@ class Model {
   const std::vector<Layer>& layers() const { return layers_; }
   const std::vector<float>& final_norm() const { return final_norm_; }
   const kernels::Linear& head() const { return head_; }
-  const format::InputTransform& head_in() const { return *head_in_; }
+  const kernels::RowTransform& head_in() const { return *head_in_; }
   /// Row `token` of the embedding as float32; `token` must lie in the vocabulary.
   void embed(text::Token token, float* out) const;
   /// Bytes of the file, and those that one generated token reads: of the experts only those that
@@ -100,10 +101,11 @@ class Model {
   std::shared_ptr<const format::Artifact> artifact_;  // owner of the mapped planes
   std::vector<format::ArtifactTensor> converted_;     // owner of converted tensors' records
   std::vector<std::unique_ptr<float[]>> converted_values_;
+  std::deque<kernels::RowTransform> transforms_;  // views of the tensors'; their places stay
   std::vector<Layer> layers_;
   std::vector<float> final_norm_;
   kernels::Linear head_;
-  const format::InputTransform* head_in_ = nullptr;
+  const kernels::RowTransform* head_in_ = nullptr;
   const format::ArtifactTensor* embedding_ = nullptr;
   int64_t file_bytes_ = 0, streamed_bytes_ = 0;
   std::jthread readahead_;  // last, so that it ends before the map does

@@ -145,8 +145,8 @@ kernels::Linear ModelLoader::matrix(format::WeightId id) {
   });
 }
 
-const format::InputTransform* ModelLoader::shared_input(
-    std::initializer_list<format::WeightId> ids) const {
+const kernels::RowTransform* ModelLoader::shared_input(
+    std::initializer_list<format::WeightId> ids) {
   const ArtifactTensor& first = weight(*ids.begin());
   for (const auto& id : ids) {
     const ArtifactTensor& other = weight(id);
@@ -154,7 +154,13 @@ const format::InputTransform* ModelLoader::shared_input(
                 ": an input transform equal to that of ", first.name,
                 " expected, because both read the same input; another one found");
   }
-  return &first.input;
+  return made_ready(first);
+}
+
+const kernels::RowTransform* ModelLoader::made_ready(const ArtifactTensor& tensor) {
+  model_->transforms_.push_back(
+      in_frame("preparing " + tensor.name, [&] { return kernels::row_transform(tensor.input); }));
+  return &model_->transforms_.back();
 }
 
 void ModelLoader::prepare() {
@@ -166,7 +172,7 @@ void ModelLoader::prepare() {
   model_->embedding_ = &weight({Role::embedding});
   const format::WeightId head{config.tied_head ? Role::embedding : Role::head};
   model_->head_ = matrix(head);
-  model_->head_in_ = &weight(head).input;
+  model_->head_in_ = made_ready(weight(head));
   model_->streamed_bytes_ += model_->embedding_->bytes / std::max<int64_t>(1, config.vocab);
   if (expert_bytes_ > 0)
     model_->streamed_bytes_ += expert_bytes_ / config.experts.count * config.experts.active;

@@ -42,7 +42,8 @@ class ModelLoader {
   kernels::Linear matrix(format::WeightId id);
   void count_bytes(const format::ArtifactTensor& tensor);
   /// The transform that the weights share; Fault::data unless it is one.
-  const format::InputTransform* shared_input(std::initializer_list<format::WeightId> ids) const;
+  const kernels::RowTransform* shared_input(std::initializer_list<format::WeightId> ids);
+  const kernels::RowTransform* made_ready(const format::ArtifactTensor& tensor);
 
   std::map<format::WeightId, const format::ArtifactTensor*> by_id_;
   int64_t expert_bytes_ = 0;

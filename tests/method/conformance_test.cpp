@@ -17,6 +17,7 @@
 
 #include "core/code.h"
 #include "core/tensor_util.h"
+#include "core/transform.h"
 #include "quant/methods.h"
 #include "tests/unit/core/quant_data.h"
 
@@ -59,12 +60,23 @@ std::vector<std::string> layouts() {
   return all;
 }
 
+/// Two transforms on every layout, the others on a few.
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const auto& method : methods().entries())
+  for (const auto& method : methods().entries()) {
+    const auto add = [&](const std::string& layout, const std::string& transform) {
+      all.push_back({method.name, cat("{layout: ", layout, ", transform: ", transform, "}")});
+    };
     for (const std::string& layout : layouts())
-      for (const char* transform : {"none", "{hadamard: {block: 64}}"})
-        all.push_back({method.name, cat("{layout: ", layout, ", transform: ", transform, "}")});
+      for (const char* transform : {"none", "{hadamard: {block: 64}}"}) add(layout, transform);
+    for (const char* layout :
+         {"uniform", "{uniform: {bits: 2, group: 32}}", "{dense: {type: f16}}"}) {
+      for (const Alternative& scaling : core::transform_alternatives())
+        if (scaling.name != "none" && scaling.name != "hadamard") add(layout, scaling.name);
+      add(layout, "{hadamard: {block: 0}}");
+      add(layout, "{hadamard: {block: 12, before: awq}}");
+    }
+  }
   return all;
 }
 
@@ -75,7 +87,7 @@ std::string case_name(const ::testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-constexpr int64_t kInputs = 168;  // divided by no group, and by 8 alone of the powers of two
+constexpr int64_t kInputs = 168;  // divided by no group, 8 times an odd number
 
 /// A fused group: an odd number of rows, one row, as many as a stripe.
 MatrixGroup sample_group() {
@@ -121,6 +133,10 @@ class Conformance : public ::testing::TestWithParam<Case> {
     recipe.insert(recipe.rfind('}'), ", scale: " + wanted["scale"].get<std::string>());
     return methods().at("rtn").make(params_of("rtn", recipe));
   }
+  /// Whether the method itself reads statistics, apart from its transform.
+  static bool method_uses_statistics() {
+    return methods().at(GetParam().method).make(params_of(GetParam().method, "{}"))->needs().any();
+  }
   static std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,
                                             const std::string& method = GetParam().method) {
     const auto results = make(method)->quantize(group, stats, nullptr, Rng(5, group.id));
@@ -138,6 +154,7 @@ class Conformance : public ::testing::TestWithParam<Case> {
   static MatrixGroup group_of(const at::Tensor& w_oi) {
     return {.id = "model.layers.0.test", .names = {"matrix"}, .weights_oi = {w_oi}};
   }
+  static bool has_hadamard() { return GetParam().recipe.find("hadamard") != std::string::npos; }
   static bool has_transform() {
     return GetParam().recipe.find("transform: none") == std::string::npos;
   }
@@ -146,18 +163,22 @@ class Conformance : public ::testing::TestWithParam<Case> {
 void expect_same(const MatrixResult& a, const MatrixResult& b) {
   EXPECT_EQ(a.code.input.id, b.code.input.id);
   EXPECT_EQ(a.code.input.signs, b.code.input.signs);
+  EXPECT_EQ(a.code.input.scale, b.code.input.scale);
   ASSERT_EQ(a.code.arrays.size(), b.code.arrays.size());
   for (const auto& [name, array] : a.code.arrays)
     EXPECT_EQ(array.bytes, b.code.arrays.at(name).bytes) << name;
 }
 
 void expect_plain_rounding(const std::vector<MatrixResult>& results,
-                           const std::vector<MatrixResult>& plain, bool uses_statistics) {
+                           const std::vector<MatrixResult>& plain, bool method_uses_statistics,
+                           bool transform_does) {
   for (std::size_t m = 0; m < results.size(); ++m) {
     EXPECT_TRUE(
         at::equal(core::decoded_weight(results[m].code), core::decoded_weight(plain[m].code)));
-    EXPECT_EQ(results[m].fallback.starts_with("plain rounding: "), uses_statistics)
-        << results[m].fallback;
+    const std::string& fallback = results[m].fallback;
+    EXPECT_EQ(fallback.starts_with("plain rounding: "), method_uses_statistics) << fallback;
+    EXPECT_EQ(fallback.find("no scaling of inputs: ") != std::string::npos, transform_does)
+        << fallback;
   }
 }
 
@@ -185,7 +206,11 @@ TEST_P(Conformance, KeepsShapeAndLayout) {
     EXPECT_EQ(results[m].code.layout, method->layout());
     EXPECT_EQ(results[m].code.rows, group.weights_oi[m].size(0));
     EXPECT_EQ(results[m].code.cols, kInputs);
-    EXPECT_EQ(results[m].code.input.identity(), !has_transform());
+    EXPECT_EQ(results[m].code.input.identity(), results[0].code.input.identity());
+    if (!has_transform()) {
+      EXPECT_TRUE(results[m].code.input.identity());
+    }
+    EXPECT_EQ(results[m].code.input.hadamard > 0, has_hadamard());
     EXPECT_EQ(results[m].code.input.id, results[0].code.input.id);
     EXPECT_TRUE(at::isfinite(core::decoded_weight(results[m].code)).all().item<bool>());
   }
@@ -254,6 +279,8 @@ TEST_P(Conformance, WeightsOfDeadInputsAreNotLost) {
   for (const int64_t axis : {0, 1}) stats.second_moment_ii.slice(axis, 60, 68).fill_(0);
   stats.absmax_i = stats.absmax_i.clone();
   stats.absmax_i.slice(0, 60, 68).fill_(0);
+  stats.abs_sum_i = stats.abs_sum_i.clone();
+  stats.abs_sum_i.slice(0, 60, 68).fill_(0);
   const MatrixGroup group = sample_group();
   const auto results = quantize(group, stats);
   for (std::size_t m = 0; m < results.size(); ++m) {
@@ -270,15 +297,19 @@ TEST_P(Conformance, WeightsOfDeadInputsAreNotLost) {
 
 TEST_P(Conformance, UnusableStatisticsMeanPlainRoundingThatIsNamed) {
   const MatrixGroup group = sample_group();
-  const auto plain = make_plain()->quantize(group, sample_stats(), nullptr, Rng(5, group.id));
-  const bool uses_statistics = make(GetParam().method)->needs().any();
+  const auto plain_method = make_plain();
   Stats poisoned = sample_stats(), silent = sample_stats();
   poisoned.second_moment_ii = poisoned.second_moment_ii.clone();
   poisoned.second_moment_ii[7][9].fill_(std::numeric_limits<double>::quiet_NaN());
+  poisoned.absmax_i = poisoned.absmax_i.clone();
+  poisoned.absmax_i[3].fill_(std::numeric_limits<double>::infinity());
   silent.second_moment_ii = at::zeros({kInputs, kInputs}, at::kDouble);
   silent.absmax_i = at::zeros({kInputs}, at::kDouble);
+  silent.abs_sum_i = at::zeros({kInputs}, at::kDouble);
   for (const Stats& stats : {Stats{}, poisoned, silent})
-    expect_plain_rounding(quantize(group, stats), plain, uses_statistics);
+    expect_plain_rounding(quantize(group, stats),
+                          plain_method->quantize(group, stats, nullptr, Rng(5, group.id)),
+                          method_uses_statistics(), plain_method->needs().any());
 }
 
 TEST_P(Conformance, ParametersSurviveYaml) {

@@ -81,7 +81,8 @@ struct Program {
     add_deterministic(*r, common);
     r->add_option("--out", run.out, "folder for everything that the run writes")->required();
     r->add_flag("--resume", run.resume, "go on with the run in --out");
-    r->add_flag("--strict", run.strict, "a matrix that fell back to plain rounding is an error");
+    r->add_flag("--strict", run.strict,
+                "a matrix that fell back (to plain rounding, to no scaling) is an error");
 
     CLI::App* c = command("check", "read a recipe and print its plan", [this] {
       apply_settings();

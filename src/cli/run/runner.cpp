@@ -86,7 +86,7 @@ int finish(const RunState& state, double seconds) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (!state.options.strict || state.report.fallbacks.empty()) return 0;
   fail(Fault::data, state.report.fallbacks.size(),
-       " matrices fell back to plain rounding, and --strict was given");
+       " matrices fell back to less than the recipe asks for, and --strict was given");
 }
 
 }  // namespace

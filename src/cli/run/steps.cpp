@@ -54,7 +54,7 @@ void log_unit(const std::vector<core::QuantizedMatrix>& matrices, bool skipped) 
     log::event("unit", cat("\"name\":\"", m.name, "\",\"method\":\"", m.method,
                            "\",\"found\":", skipped, ",\"relative_error\":", m.relative_error));
     if (!m.result.fallback.empty())
-      log::warn("quant", cat(m.name, " fell back to plain rounding: ", m.result.fallback));
+      log::warn("quant", cat(m.name, " fell back: ", m.result.fallback));
   }
 }
 

@@ -137,7 +137,10 @@ class Pass {
       all_done = all_done && found.back();
     }
     Stats stats;
-    const std::string stats_key = key_of({"stats 2", state});
+    // Statistics that a killed run left behind may be those of a step that wanted less.
+    const Needs& n = stage.needs;
+    const std::string stats_key =
+        key_of({"stats 3", cat(n.second_moment, n.absmax, n.abs_sum), state});
     if (!all_done && stage.needs.any()) stats = statistics(layer, stage, stats_key);
     for (std::size_t i = 0; i < stage.units.size(); ++i) {
       const bool skipped = found[i].has_value();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
+#include "format/hadamard.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/quantize_constants.h"
 

@@ -117,47 +117,78 @@ inline Vec butterflies(Vec v) {
   return v;
 }
 
-/// Blocks narrower than a vector.
-void hadamard_narrow(float* x, int block, float scale) {
-  for (int distance = 1; distance < block; distance *= 2) {
-    for (int i = 0; i < block; ++i) {
+/// Runs narrower than a vector.
+void butterflies_narrow(float* x, int64_t n) {
+  for (int64_t distance = 1; distance < n; distance *= 2) {
+    for (int64_t i = 0; i < n; ++i) {
       if ((i & distance) != 0) continue;
       const float a = x[i], b = x[i + distance];
       x[i] = a + b;
       x[i + distance] = a - b;
     }
   }
-  for (int i = 0; i < block; ++i) x[i] *= scale;
 }
 
-void hadamard(float* x, int block, float scale) {
-  if (block < kLanes) return hadamard_narrow(x, block, scale);
-  for (int i = 0; i < block; i += kLanes) store(x + i, butterflies(load(x + i)));
-  for (int distance = kLanes; distance < block; distance *= 2) {
-    for (int from = 0; from < block; from += 2 * distance) {
-      for (int i = from; i < from + distance; i += kLanes) {
+/// The fast transform of a run of n numbers, a power of two.
+void butterflies(float* x, int64_t n) {
+  if (n < kLanes) return butterflies_narrow(x, n);
+  for (int64_t i = 0; i < n; i += kLanes) store(x + i, butterflies(load(x + i)));
+  for (int64_t distance = kLanes; distance < n; distance *= 2) {
+    for (int64_t from = 0; from < n; from += 2 * distance) {
+      for (int64_t i = from; i < from + distance; i += kLanes) {
         const Vec a = load(x + i), b = load(x + i + distance);
         store(x + i, a + b);
         store(x + i + distance, a - b);
       }
     }
   }
-  for (int i = 0; i < block; i += kLanes) store(x + i, load(x + i) * splat(scale));
 }
 
-void transform(float* x, int64_t n, int block, const int8_t* signs, const float* scale) {
+/// Outputs of multiply_factor() in flight; it divides every factor above 1.
+constexpr int kFactorRows = 4;
+
+/// x [factor, power] times the factor's matrix, a vector of columns at a time. A product with 1 or -1 is exact, so fma
+/// rounds as the addition does.
+void multiply_factor(float* x, int64_t power, const RowTransform& t) {
+  const int64_t n = t.factor, columns = power < kLanes ? power : kLanes;
+  float panel[format::kLargestHadamardFactor * kLanes], signs[kFactorRows][format::kLargestHadamardFactor];
+  for (int64_t j = 0; j < power; j += kLanes) {
+    for (int64_t b = 0; b < n; ++b) store(panel + b * kLanes, load_first(x + b * power + j, columns));
+    for (int64_t a = 0; a < n; a += kFactorRows) {
+      for (int r = 0; r < kFactorRows; ++r)
+        for (int64_t b = 0; b < n; ++b) signs[r][b] = static_cast<float>(t.matrix[(a + r) * n + b]);
+      Vec sums[kFactorRows];
+      for (Vec& sum : sums) sum = zeros();
+      for (int64_t b = 0; b < n; ++b) {
+        const Vec v = load(panel + b * kLanes);
+        for (int r = 0; r < kFactorRows; ++r) sums[r] = fma(splat(signs[r][b]), v, sums[r]);
+      }
+      for (int r = 0; r < kFactorRows; ++r) store_first(x + (a + r) * power + j, sums[r], columns);
+    }
+  }
+}
+
+void hadamard(float* x, const RowTransform& t, float norm) {
+  const int64_t power = t.block / t.factor, whole = whole_vectors(t.block);
+  for (int a = 0; a < t.factor; ++a) butterflies(x + a * power, power);
+  if (t.factor > 1) multiply_factor(x, power, t);
+  for (int64_t i = 0; i < whole; i += kLanes) store(x + i, load(x + i) * splat(norm));
+  for (int64_t i = whole; i < t.block; ++i) x[i] *= norm;
+}
+
+void transform(float* x, int64_t n, const RowTransform& t) {
   const int64_t whole = whole_vectors(n);
-  if (scale != nullptr) {
-    for (int64_t i = 0; i < whole; i += kLanes) store(x + i, load(x + i) * load(scale + i));
-    for (int64_t i = whole; i < n; ++i) x[i] *= scale[i];
+  if (t.scale != nullptr) {
+    for (int64_t i = 0; i < whole; i += kLanes) store(x + i, load(x + i) * load(t.scale + i));
+    for (int64_t i = whole; i < n; ++i) x[i] *= t.scale[i];
   }
-  if (signs != nullptr) {
-    for (int64_t i = 0; i < whole; i += kLanes) store(x + i, load(x + i) * load_signs(signs + i));
-    for (int64_t i = whole; i < n; ++i) x[i] *= static_cast<float>(signs[i]);
+  if (t.signs != nullptr) {
+    for (int64_t i = 0; i < whole; i += kLanes) store(x + i, load(x + i) * load_signs(t.signs + i));
+    for (int64_t i = whole; i < n; ++i) x[i] *= static_cast<float>(t.signs[i]);
   }
-  if (block <= 1) return;
-  const auto norm = static_cast<float>(1.0 / square_root(static_cast<double>(block)));
-  for (int64_t i = 0; i + block <= n; i += block) hadamard(x + i, block, norm);
+  if (t.block <= 1) return;
+  const auto norm = static_cast<float>(1.0 / square_root(static_cast<double>(t.block)));
+  for (int64_t i = 0; i + t.block <= n; i += t.block) hadamard(x + i, t, norm);
 }
 
 void to_f16(const float* x, uint16_t* out, int64_t n) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "format/hadamard.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/scalar_math.h"
 
@@ -70,29 +71,48 @@ void rope(float* x, int64_t heads, int64_t stride, const Rotation& rotation) {
   }
 }
 
-/// Butterflies of distance 1, 2, 4 ... block / 2, then one multiplication: the order that every
-/// level keeps.
-void hadamard(float* x, int block) {
-  for (int distance = 1; distance < block; distance *= 2) {
-    for (int from = 0; from < block; from += 2 * distance) {
-      for (int i = from; i < from + distance; ++i) {
+/// Butterflies of distance 1, 2, 4 ... n / 2: the order that every level keeps.
+void butterflies(float* x, int64_t n) {
+  for (int64_t distance = 1; distance < n; distance *= 2) {
+    for (int64_t from = 0; from < n; from += 2 * distance) {
+      for (int64_t i = from; i < from + distance; ++i) {
         const float a = x[i], b = x[i + distance];
         x[i] = a + b;
         x[i + distance] = a - b;
       }
     }
   }
-  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(block)));
-  for (int i = 0; i < block; ++i) x[i] *= scale;
 }
 
-void transform(float* x, int64_t n, int block, const int8_t* signs, const float* scale) {
-  if (scale != nullptr)
-    for (int64_t i = 0; i < n; ++i) x[i] *= scale[i];
-  if (signs != nullptr)
-    for (int64_t i = 0; i < n; ++i) x[i] = signs[i] < 0 ? -x[i] : x[i];
-  if (block > 1)
-    for (int64_t i = 0; i + block <= n; i += block) hadamard(x + i, block);
+/// x [factor, power] times the factor's matrix: terms in order, from 0.
+void multiply_factor(float* x, int64_t power, const RowTransform& t) {
+  float column[format::kLargestHadamardFactor];
+  for (int64_t j = 0; j < power; ++j) {
+    for (int b = 0; b < t.factor; ++b) column[b] = x[b * power + j];
+    for (int a = 0; a < t.factor; ++a) {
+      const int8_t* signs = t.matrix + static_cast<int64_t>(a) * t.factor;
+      float sum = 0;
+      for (int b = 0; b < t.factor; ++b) sum += signs[b] < 0 ? -column[b] : column[b];
+      x[a * power + j] = sum;
+    }
+  }
+}
+
+void hadamard(float* x, const RowTransform& t) {
+  const int64_t power = t.block / t.factor;
+  for (int a = 0; a < t.factor; ++a) butterflies(x + a * power, power);
+  if (t.factor > 1) multiply_factor(x, power, t);
+  const auto norm = static_cast<float>(1.0 / std::sqrt(static_cast<double>(t.block)));
+  for (int i = 0; i < t.block; ++i) x[i] *= norm;
+}
+
+void transform(float* x, int64_t n, const RowTransform& t) {
+  if (t.scale != nullptr)
+    for (int64_t i = 0; i < n; ++i) x[i] *= t.scale[i];
+  if (t.signs != nullptr)
+    for (int64_t i = 0; i < n; ++i) x[i] = t.signs[i] < 0 ? -x[i] : x[i];
+  if (t.block > 1)
+    for (int64_t i = 0; i + t.block <= n; i += t.block) hadamard(x + i, t);
 }
 
 void to_f16(const float* x, uint16_t* out, int64_t n) {

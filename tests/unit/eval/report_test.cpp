@@ -23,7 +23,7 @@ RunReport full_report() {
     for (const char* role : {"query", "key", "value", "output", "gate", "up", "down"})
       r.matrices.push_back({cat(layer, ".", role), layer, role, "quant.gptq", "4-bit g64", 4.5,
                             0.01 * (layer + 1), "", ""});
-  r.matrices[3].fallback = "not positive definite";
+  r.matrices[3].fallback = "plain rounding: not positive definite";
   r.curves = {{"2: distill.kd", "loss", {0, 1, 2}, {3, 2, 1}}};
   r.samples = {{"a <b>", "one two", "one three"}, {"same", "x", "x"}, {"other", "x", "y"}};
   r.step_seconds = {{"load", 1.5}};
@@ -70,7 +70,7 @@ TEST(RunReportPage, LongListsFold) {
   RunReport r;
   for (int i = 0; i < 200; ++i) r.fallbacks.push_back(cat("matrix ", i));
   const std::string body = body_of(run_report_html(r));
-  EXPECT_NE(body.find("Fell back to plain rounding: 200"), std::string::npos);
+  EXPECT_NE(body.find("Fell back: 200"), std::string::npos);
   EXPECT_NE(body.find("194 more"), std::string::npos);
   EXPECT_EQ(count(body, "<li>"), 200u);
 }

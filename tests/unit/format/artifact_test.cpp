@@ -282,7 +282,9 @@ TEST_F(BentArtifact, MessagesNameTheThing) {
   bent["transforms"][0]["hadamard"] = 128;
   expect_message(bent, "does not fit its 64 inputs");
   bent["transforms"][0]["hadamard"] = 48;
-  expect_message(bent, "power of two");
+  expect_message(bent, "does not fit its 64 inputs");
+  bent["transforms"][0]["hadamard"] = 92;
+  expect_message(bent, "the order of a matrix that we know");
   bent = index_;
   bent["tensors"][2]["layout"] = "trellis";
   expect_message(bent, "unknown layout 'trellis'");

@@ -208,7 +208,8 @@ TEST(Elementwise, RopeTurnsPairsBySameBitsAtEveryLevel) {
 }
 
 TEST(Elementwise, TransformIsTheDefinitionBitForBit) {
-  for (const int block : {0, 2, 4, 8, 16, 32, 64, 128, 1024})
+  for (const int block :
+       {0, 2, 4, 8, 12, 16, 20, 24, 32, 44, 64, 76, 96, 128, 344, 576, 896, 924, 1024, 4864, 1848})
     for (const bool with_signs : {false, true})
       for (const bool with_scale : {false, true}) {
         const int64_t n = block == 0 ? 101 : 3 * block;
@@ -221,9 +222,7 @@ TEST(Elementwise, TransformIsTheDefinitionBitForBit) {
         format::apply(definition, expected.data(), 1, n);
         for (const Isa isa : available_isas()) {
           std::vector<float> out = x;
-          cpu_kernels(isa).transform(out.data(), n, block,
-                                     with_signs ? definition.signs.data() : nullptr,
-                                     with_scale ? definition.scale.data() : nullptr);
+          cpu_kernels(isa).transform(out.data(), n, row_transform(definition));
           EXPECT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0)
               << isa_name(isa) << " block " << block << " signs " << with_signs << " scale "
               << with_scale;

@@ -121,20 +121,23 @@ INSTANTIATE_TEST_SUITE_P(
                       Packing{.layout = "uniform", .bits = 4, .group = 64},
                       Packing{.layout = "uniform", .bits = 3, .group = 128, .symmetric = true},
                       Packing{.layout = "uniform", .bits = 5, .group = 0},
-                      Packing{.layout = "uniform", .bits = 4, .group = 64, .hadamard = 32}),
+                      Packing{.layout = "uniform", .bits = 4, .group = 64, .hadamard = 32},
+                      Packing{.layout = "uniform", .bits = 4, .group = 64, .hadamard = -1}),
     [](const auto& packing) {
       const Packing& p = packing.param;
-      return cat("u", p.bits, "g", p.group, p.hadamard > 0 ? "h" : "");
+      return cat("u", p.bits, "g", p.group, p.hadamard > 0 ? "h" : p.hadamard < 0 ? "whole" : "");
     });
 
 TEST(Forward, TransformsOnDenseWeights) {
   TinyModel stored;
   const TinyModel model = make_tiny(8, true);
-  const std::string path = write_packed(model, {.hadamard = 16}, "rotated.cupel", &stored);
-  const auto ids = random_ids(8, 30, model.config.vocab);
-  const auto logits = run(path, {}, exact_cache(), ids);
-  EXPECT_LT(largest_difference(logits, reference_logits(model, ids)), 2e-4);
-  EXPECT_LT(largest_difference(logits, reference_logits(stored, ids)), 2e-4);
+  for (const int block : {16, -1}) {
+    const std::string path = write_packed(model, {.hadamard = block}, "rotated.cupel", &stored);
+    const auto ids = random_ids(8, 30, model.config.vocab);
+    const auto logits = run(path, {}, exact_cache(), ids);
+    EXPECT_LT(largest_difference(logits, reference_logits(model, ids)), 2e-4) << block;
+    EXPECT_LT(largest_difference(logits, reference_logits(stored, ids)), 2e-4) << block;
+  }
 }
 
 TEST(Forward, HalfPrecisionCacheStaysClose) {

@@ -180,8 +180,10 @@ std::string write_packed(const TinyModel& model, const Packing& packing, const s
     const std::string weight = format::canonical_name(model.config.architecture(), id);
     std::vector<float> w = model.weights.at(weight);
     format::InputTransform transform;
-    if (format::is_matrix(id.role) && packing.hadamard > 0) {
-      transform = random_transform(transform_id(model.config, id), packing.hadamard, cols);
+    if (format::is_matrix(id.role) && packing.hadamard != 0) {
+      transform =
+          random_transform(transform_id(model.config, id),
+                           packing.hadamard > 0 ? packing.hadamard : static_cast<int>(cols), cols);
       w = stored_weight(transform, std::move(w), rows, cols);
     }
     auto code = packing.layout == "uniform" && format::is_matrix(id.role)

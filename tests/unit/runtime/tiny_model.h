@@ -36,7 +36,8 @@ struct Packing {
   std::string layout = "dense";  ///< or "uniform"
   int bits = 8, group = 32;
   bool symmetric = false;
-  int hadamard = 0;  ///< block of the input transform, with random signs and scales; 0 is none
+  int hadamard = 0;  ///< block of the input transform, with random signs and scales; 0 is none, -1
+                     ///< the whole width
 };
 
 /// Files in a folder of its own that lives as long as the test program.

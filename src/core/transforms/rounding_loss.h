@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+#pragma once
+
+#include "core/code.h"
+#include "core/transform.h"
+
+namespace cupel::core {
+
+/// The metric under which a method's code fits its scales.
+enum class FitMetric { plain, second_moment };
+
+/// tr((W' - V') H' (W' - V')^T) over the matrices of the group, per token; V' is W' rounded plainly
+/// with the code. The arguments must outlive the function. It needs a second moment;
+/// Fault::data names a matrix that holds NaN or infinity.
+TransformLoss rounding_loss(const MatrixGroup& group, const Stats& stats, const Code& code,
+                            FitMetric fit);
+
+}  // namespace cupel::core
