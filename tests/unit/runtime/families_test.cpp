@@ -138,6 +138,14 @@ TEST_P(EachFamily, PackedMatchesWhatItStores) {
   EXPECT_LT(largest_difference(run(path, {}, exact_cache()), reference_logits(stored, ids_)), 2e-2);
 }
 
+/// Scales and rotations lie beside the matrix, not in a norm: exact whatever the norm multiplies
+/// by, whoever else reads it.
+TEST_P(EachFamily, TransformsLoseNothing) {
+  const std::string path =
+      write_packed(model_, {.hadamard = 4}, cat("family_transformed_", GetParam().name, ".cupel"));
+  EXPECT_LT(largest_difference(run(path, {}, exact_cache()), reference_logits(model_, ids_)), 2e-4);
+}
+
 TEST_P(EachFamily, CallsOfAnySizeGiveTheSameBits) {
   if (GetParam().by_length) GTEST_SKIP() << "the length of each call matters here";
   const std::string path = write_folder(model_, cat("family_calls_", GetParam().name));
