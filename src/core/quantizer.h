@@ -11,6 +11,7 @@
 #include "base/params.h"
 #include "base/registry.h"
 #include "base/rng.h"
+#include "core/gradients.h"
 #include "core/stats.h"
 #include "format/layout.h"
 
@@ -22,6 +23,12 @@ struct MatrixGroup {
   std::string id;  ///< names the input: "model.layers.3.self_attn.qkv"
   std::vector<std::string> names;
   std::vector<at::Tensor> weights_oi;  ///< float32 on the device
+  /// Per matrix, where the method asked for them; null where calibration never reached it. Owned by
+  /// the pipeline.
+  std::vector<const GradientStats*> gradients;
+  const GradientStats* gradient(std::size_t m) const {
+    return m < gradients.size() ? gradients[m] : nullptr;
+  }
 };
 
 /// What became of one matrix, for the report.
@@ -43,6 +50,8 @@ class Quantizer {
  public:
   virtual ~Quantizer() = default;
   virtual Needs needs() const = 0;
+  /// What it wants to know about the loss: costs a backward pass over the calibration text.
+  virtual GradientNeeds gradient_needs() const { return {}; }
   /// One result per matrix, in order. Never gives up a matrix: where the statistics can't be used,
   /// it falls back to plain rounding, its transform to no scaling, and says so.
   virtual std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,

@@ -6,11 +6,13 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/zeros.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 
 #include "base/hash.h"
+#include "core/gradients.h"
 #include "core/tensor_util.h"
 
 namespace cupel::core {
@@ -32,6 +34,7 @@ struct Stage {
   WeightId first;  ///< of the group
   std::vector<Unit> units;
   Needs needs;
+  std::map<std::string, GradientStats> gradients;  ///< of its matrices, with what this pass adds
 };
 
 /// The input groups of one block (or the embedding and head: layer -1) in the order of the forward
@@ -70,6 +73,10 @@ class Pass {
     add_stage(outside, {{Role::embedding}});
     if (!job_.model.config().tied_head) add_stage(outside, {{Role::head}});
     blocks_.push_back(std::move(outside));
+    for (const QuantStep& step : job_.steps)
+      gradient_needs_ = gradient_needs_ | step.quantizer->gradient_needs();
+    needs_any_ = needs_any_ || gradient_needs_.any();
+    if (gradient_needs_.any()) untouched_ = job_.model;
     CUPEL_CHECK(!needs_any_ || !job_.calibration.empty(), user,
                 "a quant step needs calibration text, but the recipe has no data.calibration");
   }
@@ -144,10 +151,11 @@ class Pass {
     if (!all_done && stage.needs.any()) stats = statistics(layer, stage, stats_key);
     for (std::size_t i = 0; i < stage.units.size(); ++i) {
       const bool skipped = found[i].has_value();
-      if (!skipped) found[i] = quantize(stage.units[i], stats);
+      if (!skipped) found[i] = quantize(stage.units[i], stage, stats);
       finish(stage.units[i], *found[i], skipped);
     }
     job_.store.drop_stats(stats_key);
+    stage.gradients.clear();
     return next;
   }
 
@@ -159,11 +167,15 @@ class Pass {
 
   /// The statistics of the stage's input, from the store or from running the block. A tied
   /// embedding is quantized for its work as the head, which reads the final norm's output.
-  Stats statistics(int layer, const Stage& stage, const std::string& key) {
-    if (auto stored = job_.store.load_stats(key)) return std::move(*stored);
+  Stats statistics(int layer, Stage& stage, const std::string& key) {
+    if (gradient_needs_.any()) find_gradients(stage);
+    const bool guided = gradient_needs_.groups > 0;
+    if (!guided)
+      if (auto stored = job_.store.load_stats(key)) return std::move(*stored);
     Stats stats;
     const Tap tap = [&](const WeightId& first, const at::Tensor& x) {
       if (first != stage.first) return true;
+      add_guided(stage, stats.tokens, x);
       stats.add(stage.needs, x);
       return false;
     };
@@ -173,16 +185,51 @@ class Pass {
       else
         stats.add(stage.needs, job_.model.normalized(x));
     }
-    job_.store.save_stats(key, stats);
+    if (!guided) job_.store.save_stats(key, stats);
     return stats;
   }
 
-  std::vector<QuantizedMatrix> quantize(const Unit& unit, const Stats& input) {
+  /// The gradients of the stage's matrices. The first stage that is not found finished makes those of
+  /// the whole model as it was before this pass.
+  void find_gradients(Stage& stage) {
+    if (!gradients_) {
+      gradients_ = collect_gradients(*untouched_, job_.calibration, gradient_needs_,
+                                     Rng(job_.seed, "labels"));
+      untouched_.reset();
+    }
+    for (const Unit& unit : stage.units)
+      for (const WeightId& id : unit.weights) {
+        const std::string name = canonical_name(arch_, id);
+        if (auto found = gradients_->extract(name)) stage.gradients[name] = std::move(found.mapped());
+      }
+  }
+
+  /// Adds sum_t s_tq x_t x_t^T for the tokens after `done`, if any matrix wants it.
+  void add_guided(Stage& stage, int64_t done, const at::Tensor& x) const {
+    for (auto& [name, g] : stage.gradients) {
+      const at::Tensor x_ti = x.reshape({-1, x.size(-1)}).to(at::kFloat);
+      // An expert's tokens are those that were routed to it, in the quantized model: they need not
+      // be the ones of the gradient pass.
+      if (!g.saliency_tq.defined() || done + x_ti.size(0) > g.saliency_tq.size(0)) continue;
+      const at::Tensor s_tq = g.saliency_tq.slice(0, done, done + x_ti.size(0)).to(x_ti.device());
+      for (int64_t q = 0; q < s_tq.size(1); ++q) {
+        const at::Tensor h = at::matmul((x_ti * s_tq.select(1, q).unsqueeze(1)).t(), x_ti);
+        if (!g.guided_qii.defined())
+          g.guided_qii = at::zeros({s_tq.size(1), h.size(0), h.size(1)},
+                                   at::TensorOptions(at::kDouble).device(h.device()));
+        g.guided_qii[q].add_(h);
+      }
+    }
+  }
+
+  std::vector<QuantizedMatrix> quantize(const Unit& unit, const Stage& stage, const Stats& input) {
     MatrixGroup group;
     group.id = group_id(unit);
     for (const WeightId& id : unit.weights) {
       group.names.push_back(canonical_name(arch_, id));
       group.weights_oi.push_back(job_.model.weight(id).to(at::kFloat).contiguous());
+      const auto gradient = stage.gradients.find(group.names.back());
+      group.gradients.push_back(gradient == stage.gradients.end() ? nullptr : &gradient->second);
     }
     auto results = unit.step->quantizer->quantize(group, input, nullptr, Rng(job_.seed, group.id));
     CUPEL_ASSERT(results.size() == group.names.size());
@@ -243,6 +290,9 @@ class Pass {
   std::vector<at::Tensor> hidden_;  ///< the calibration samples' x [1, t, h] at the block's input
   int64_t finished_ = 0, total_ = 0;
   bool needs_any_ = false;
+  GradientNeeds gradient_needs_;
+  std::optional<Model> untouched_;      ///< shares the weights that were not replaced yet
+  std::optional<Gradients> gradients_;
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ TransformLoss rounding_loss(const MatrixGroup& group, const Stats& stats, const 
     // Float32 is enough to tell candidates apart; the sum over outputs is float64.
     const at::Tensor product_ii = h_ii.to(at::kFloat);
     Metric metric;
-    if (fit == FitMetric::second_moment) metric.weight_i = host_float(h_ii.diagonal()).clamp_min(0);
+    if (fit == FitMetric::second_moment) metric.weight = host_float(h_ii.diagonal()).clamp_min(0);
     double loss = 0;
     for (std::size_t m = 0; m < group.weights_oi.size(); ++m) {
       const at::Tensor& w_oi = group.weights_oi[m];

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the Cupel authors
+// Idea: an error of a weight costs what it changes at the layer's output.
+// Formula: tr(dW H dW^T), H = E[x x^T]; scales are weighted by its diagonal, tiles by that of D in
+// H = F D F^T, which is what feedback cannot make up for.
+// Source: "GPTQ"; "Optimal Brain Surgeon".
+// Cost: one factorisation for all matrices that share the input.
+// Differs: nothing.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+
+#include "core/metrics/list.h"
+#include "core/tensor_util.h"
+
+namespace cupel::core {
+namespace {
+
+class None : public MetricProvider {
+ public:
+  Needs needs() const override { return {}; }
+  PreparedMetric prepare(const MetricSource&) const override { return {}; }
+};
+
+class Activation : public MetricProvider {
+ public:
+  Needs needs() const override { return {.second_moment = true}; }
+  PreparedMetric prepare(const MetricSource& source) const override {
+    return activation_metric(source);
+  }
+};
+
+/// What an error of each input costs after feedback: the diagonal of D, input by input.
+at::Tensor residual_cost(const Factor& factor) {
+  at::Tensor cost_i = at::empty({static_cast<int64_t>(factor.inputs.size())}, at::kFloat);
+  float* cost = cost_i.mutable_data_ptr<float>();
+  for (std::size_t p = 0; p < factor.inputs.size(); ++p)
+    cost[factor.inputs[p]] = static_cast<float>(factor.metric[p]);
+  return cost_i;
+}
+
+}  // namespace
+
+PreparedMetric activation_metric(const MetricSource& source) {
+  PreparedMetric out;
+  const at::Tensor h_ii = moment_of(source);
+  const bool sound = h_ii.defined() && source.stats.finite();
+  if (source.with_feedback) {
+    const auto factor = factor_of(h_ii, source.stats.tokens, source, out);
+    out.rows = {{0, -1, factor.get()}};
+    out.note = describe(*factor);
+    if (factor->usable() && source.tile_cols == 1) out.metric.tile_i = residual_cost(*factor);
+    if (!factor->usable()) return out;
+  } else if (!sound) {
+    out.fallback = "the second moment of its input is empty or not finite";
+  }
+  if (!sound) return out;
+  const at::Tensor per_token = h_ii / static_cast<double>(source.stats.tokens);
+  out.moment_ii = host_float(per_token);
+  out.metric.weight = host_float(per_token.diagonal()).clamp_min(0).contiguous();
+  return out;
+}
+
+std::unique_ptr<const MetricProvider> make_none_metric(const NoneMetricParams&) {
+  return std::make_unique<None>();
+}
+std::unique_ptr<const MetricProvider> make_activation_metric(const ActivationMetricParams&) {
+  return std::make_unique<Activation>();
+}
+
+}  // namespace cupel::core
