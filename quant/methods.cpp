@@ -6,10 +6,16 @@ namespace cupel::quant {
 
 void add_rtn(Registry<core::Quantizer>& registry);
 void add_gptq(Registry<core::Quantizer>& registry);
+void add_auto(Registry<core::Quantizer>& registry);
+void add_tile(Registry<core::Quantizer>& registry);
+void add_annealed(Registry<core::Quantizer>& registry);
 
 void register_methods(Registry<core::Quantizer>& registry) {
   add_rtn(registry);
   add_gptq(registry);
+  add_auto(registry);
+  add_tile(registry);
+  add_annealed(registry);
 }
 
 }  // namespace cupel::quant

@@ -358,13 +358,13 @@ void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& s
   }
 }
 
+}  // namespace
+
 void check_finite(const std::string& name, const at::Tensor& w_oi) {
   CUPEL_CHECK(at::isfinite(w_oi).all().item<bool>(), data, name,
               ": every weight must be finite, but it holds NaN or infinity; the checkpoint is "
               "damaged, or a step before this one diverged");
 }
-
-}  // namespace
 
 Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols,
                  const FeedbackOptions& options) {

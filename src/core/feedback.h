@@ -96,6 +96,9 @@ struct Rounding {
 /// infinity.
 std::vector<MatrixResult> round_group(const MatrixGroup& group, const Rounding& rounding);
 
+/// Fault::data names a matrix that holds NaN or infinity.
+void check_finite(const std::string& name, const at::Tensor& w_oi);
+
 /// Inputs of the group's matrices; they must agree.
 int64_t inputs_of(const MatrixGroup& group);
 

@@ -2,6 +2,8 @@
 // Copyright the Cupel authors
 #include "core/quantizer.h"
 
+#include "base/error.h"
+#include "core/planner.h"
 #include "core/transform.h"
 
 namespace cupel::core {
@@ -15,6 +17,14 @@ void QuantizerParams::visit(ParamVisitor& v) {
           "glob over names of decoder matrices; embedding and head only when named in full");
   v.field("layout", layout, "what the packed bits mean");
   v.field("transform", transform, "change of basis of the inputs before rounding");
+}
+
+std::unique_ptr<Planner> Quantizer::planner(const Rng&) const {
+  return nullptr;
+}
+
+std::shared_ptr<const Quantizer> Quantizer::planned(const std::string&) const {
+  fail(Fault::internal, "this method makes no plan");
 }
 
 }  // namespace cupel::core

@@ -40,6 +40,8 @@ struct MatrixResult {
   std::string note;  ///< "damping 0.1", ...
 };
 
+class Planner;
+
 /// A handle to the decoder block for methods that optimise a whole block. Implemented by the
 /// pipeline.
 class BlockHandle;
@@ -56,8 +58,12 @@ class Quantizer {
   /// it falls back to plain rounding, its transform to no scaling, and says so.
   virtual std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,
                                              BlockHandle* block, const Rng& rng) const = 0;
-  /// The layout that it writes.
+  /// The layout that it writes; with a planner, one of them.
   virtual std::shared_ptr<const format::Layout> layout() const = 0;
+  /// For methods that decide with the whole model in view; null for all others.
+  virtual std::unique_ptr<Planner> planner(const Rng& rng) const;
+  /// The method with its plan. Fault::data for text that is no plan of its own.
+  virtual std::shared_ptr<const Quantizer> planned(const std::string& plan) const;
 };
 
 /// Parameters that all quantizers share; a method's own struct extends it and visits it first.

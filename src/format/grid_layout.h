@@ -27,6 +27,8 @@ struct GridSpec {
   int64_t block_rows = 1;  ///< outputs that share a scale; 0 is all
   int64_t block_cols = 0;  ///< inputs that share a scale; 0 is all
   bool mirror = false;  ///< a negative scale means: levels negated and in reverse, scale positive
+  int span = 0;               ///< encoders let the exponents of a row's E8M0 scales differ by at most
+                              ///< this; 0: by anything
   bool trits = false;   ///< five codes of three levels in a byte (bits must be 2)
 };
 

@@ -91,6 +91,16 @@ void report_plan(RunState& state, const std::string& step, const std::string& pa
   }
 }
 
+/// A plan without its list of groups: one line for the log and the report.
+std::string plan_summary(const std::string& plan) {
+  auto json = nlohmann::json::parse(plan);
+  json.erase("groups");
+  std::string text;
+  for (const auto& [name, value] : json.items())
+    text += cat(text.empty() ? "" : ", ", name, " ", value.dump());
+  return text;
+}
+
 std::shared_ptr<const core::QuantizerParams> quantizer_params(const RecipeEntry& entry) {
   auto params = std::dynamic_pointer_cast<const core::QuantizerParams>(entry.params);
   CUPEL_ASSERT(params != nullptr);
@@ -140,6 +150,10 @@ void run_quant_steps(RunState& state, std::size_t first, std::size_t last) {
   job.on_unit = [&](const auto& matrices, bool skipped, int64_t done, int64_t all) {
     log_unit(matrices, skipped);
     progress.update(static_cast<double>(done) / static_cast<double>(all), matrices.front().name);
+  };
+  job.on_plan = [&](const core::QuantStep& step) {
+    log::info("quant", cat(step.key, ": ", plan_summary(step.plan)));
+    state.report.notes.push_back(cat(step.key, ": ", plan_summary(step.plan)));
   };
   state.key = core::quantize_model(job);
   if (state.codes.size() == before)

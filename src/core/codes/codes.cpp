@@ -6,6 +6,7 @@
 #include "core/codes/grid_code.h"
 #include "core/codes/mixed_code.h"
 #include "core/codes/nested_code.h"
+#include "core/codes/sinh_code.h"
 #include "core/codes/sum_code.h"
 #include "core/codes/table_code.h"
 #include "core/codes/uniform_code.h"
@@ -27,7 +28,7 @@ std::unique_ptr<Code> of(const LayoutPtr& layout, ScaleRule rule) {
     return std::make_unique<C>(std::move(own));
 }
 
-/// The list of codes: a new kind adds its line here. Row tables are grids, so they come first.
+/// The list of codes: a new kind adds its line here. Kinds of grids come before grids.
 constexpr Make kCodes[] = {
     of<format::UniformLayout, UniformCode>, of<format::RowTableLayout, TableCode>,
     of<format::GridLayout, GridCode>,       of<format::NestedLayout, NestedCode>,

@@ -49,6 +49,17 @@ class GridEncoding : public Encoding {
     sign_[at] = s.sign;
     bits_[at] = s.bits;
   }
+  /// Raises the exponents of a row of blocks that are more than `span` below its largest: their steps
+  /// become coarser, nothing is clipped.
+  void lift(int64_t b, uint32_t span) {
+    const auto first = bits_.begin() + b * groups_, last = first + groups_;
+    const uint32_t largest = *std::max_element(first, last);
+    for (auto at = first; at != last; ++at) {
+      if (*at + span >= largest) continue;
+      *at = largest - span;
+      step_[static_cast<std::size_t>(at - bits_.begin())] = layout_->scale_value(*at);
+    }
+  }
   void set_outer(std::vector<float> outer) { outer_ = std::move(outer); }
 
   void encode(const TileColumn& t) override {
@@ -180,6 +191,7 @@ std::unique_ptr<Encoding> GridCode::fit(const at::Tensor& w_oi, const Metric& me
         outer[static_cast<std::size_t>(b)] = above;
       }
       fit_blocks(b, above, true);
+      if (layout_->spec().span > 0) encoding->lift(b, static_cast<uint32_t>(layout_->spec().span));
     }
   });
   encoding->set_outer(std::move(outer));

@@ -2,7 +2,6 @@
 // Copyright the Cupel authors
 #include "core/metric.h"
 
-#include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
 
 #include <optional>
@@ -74,9 +73,7 @@ std::vector<MatrixResult> round_group(const MatrixGroup& group, const Stats& sta
   const c10::NoGradGuard no_grad;
   inputs_of(group);
   for (std::size_t m = 0; m < group.names.size(); ++m)
-    CUPEL_CHECK(at::isfinite(group.weights_oi[m]).all().item<bool>(), data, group.names[m],
-                ": every weight must be finite, but it holds NaN or infinity; the checkpoint is "
-                "damaged, or a step before this one diverged");
+    check_finite(group.names[m], group.weights_oi[m]);
   std::vector<MatrixResult> results;
   std::optional<PreparedMetric> prepared;
   for (std::size_t m = 0; m < group.names.size(); ++m) {

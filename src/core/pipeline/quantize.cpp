@@ -13,6 +13,8 @@
 
 #include "base/hash.h"
 #include "core/gradients.h"
+#include "core/pipeline/survey.h"
+#include "core/planner.h"
 #include "core/tensor_util.h"
 
 namespace cupel::core {
@@ -57,6 +59,7 @@ class Pass {
     plan();
     hidden_ = embed_calibration();
     std::string state = key_of({"calibration", calibration_key(), job_.model_key, cat(job_.seed)});
+    make_plans(state);
     for (BlockPlan& block : blocks_) state = run_block(block, state);
     return key_of({"quantized", state});
   }
@@ -79,6 +82,44 @@ class Pass {
     if (gradient_needs_.any()) untouched_ = job_.model;
     CUPEL_CHECK(!needs_any_ || !job_.calibration.empty(), user,
                 "a quant step needs calibration text, but the recipe has no data.calibration");
+  }
+
+  /// Steps that plan see the whole model first; a plan that the run folder holds is taken from there.
+  void make_plans(const std::string& state) {
+    std::vector<SurveyGroup> groups;
+    bool wanted = false, missing = false;
+    std::vector<std::string> keys;
+    for (QuantStep& step : job_.steps) {
+      keys.push_back(key_of({"plan 1", state, step.key, params_json(*step.params)}));
+      if (!step.quantizer->planner(Rng(job_.seed))) continue;
+      wanted = true;
+      step.plan = job_.store.load_plan(keys.back()).value_or("");
+      missing = missing || step.plan.empty();
+    }
+    if (!wanted) return;
+    if (missing) {
+      for (const BlockPlan& block : blocks_)
+        for (const Stage& stage : block.stages)
+          for (const Unit& unit : stage.units)
+            groups.push_back({static_cast<std::size_t>(unit.step - job_.steps.data()), stage.first,
+                              unit.weights});
+      if (gradient_needs_.any()) collect();
+      const auto plans = survey(job_, groups, gradients_ ? &*gradients_ : nullptr);
+      for (std::size_t s = 0; s < plans.size(); ++s)
+        if (!plans[s].empty()) job_.store.save_plan(keys[s], job_.steps[s].plan = plans[s]);
+    }
+    for (QuantStep& step : job_.steps) {
+      if (step.plan.empty()) continue;
+      step.quantizer = step.quantizer->planned(step.plan);
+      if (job_.on_plan) job_.on_plan(step);
+    }
+  }
+
+  void collect() {
+    if (gradients_) return;
+    gradients_ =
+        collect_gradients(*untouched_, job_.calibration, gradient_needs_, Rng(job_.seed, "labels"));
+    untouched_.reset();
   }
 
   void add_stage(BlockPlan& block, const std::vector<WeightId>& group) {
@@ -162,7 +203,8 @@ class Pass {
   std::string unit_key(const Unit& unit, const std::string& state) const {
     std::string names;
     for (const WeightId& id : unit.weights) names += canonical_name(arch_, id) + "\n";
-    return key_of({"unit 2", state, unit.step->key, params_json(*unit.step->params), names});
+    return key_of({"unit 2", state, unit.step->key, params_json(*unit.step->params),
+                   unit.step->plan, names});
   }
 
   /// The statistics of the stage's input, from the store or from running the block. A tied
@@ -192,11 +234,7 @@ class Pass {
   /// The gradients of the stage's matrices. The first stage that is not found finished makes those of
   /// the whole model as it was before this pass.
   void find_gradients(Stage& stage) {
-    if (!gradients_) {
-      gradients_ = collect_gradients(*untouched_, job_.calibration, gradient_needs_,
-                                     Rng(job_.seed, "labels"));
-      untouched_.reset();
-    }
+    collect();
     for (const Unit& unit : stage.units)
       for (const WeightId& id : unit.weights) {
         const std::string name = canonical_name(arch_, id);
@@ -224,7 +262,7 @@ class Pass {
 
   std::vector<QuantizedMatrix> quantize(const Unit& unit, const Stage& stage, const Stats& input) {
     MatrixGroup group;
-    group.id = group_id(unit);
+    group.id = group_id(arch_, unit.weights.front());
     for (const WeightId& id : unit.weights) {
       group.names.push_back(canonical_name(arch_, id));
       group.weights_oi.push_back(job_.model.weight(id).to(at::kFloat).contiguous());
@@ -239,13 +277,6 @@ class Pass {
                              group.weights_oi[i], input));
     job_.store.save_codes(unit.key, out);
     return out;
-  }
-
-  std::string group_id(const Unit& unit) const {
-    std::string id = canonical_name(arch_, unit.weights.front());
-    const std::string suffix = ".weight";
-    if (id.ends_with(suffix)) id.resize(id.size() - suffix.size());
-    return id;
   }
 
   static QuantizedMatrix measured(const std::string& name, const std::string& method,

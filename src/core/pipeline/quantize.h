@@ -19,6 +19,7 @@ struct QuantStep {
   std::string key;  ///< "quant.gptq"
   std::shared_ptr<const Quantizer> quantizer;
   std::shared_ptr<const QuantizerParams> params;
+  std::string plan;  ///< set by the pipeline for methods that plan: part of the key of their units
 };
 
 /// Which step takes a matrix: the first whose pattern names it; nullptr for none. A pattern with
@@ -38,6 +39,8 @@ struct QuantizeJob {
   std::map<std::string, QuantizedMatrix>& done;
   /// Called after each unit: its matrices, whether it was found finished, units done and in all.
   std::function<void(const std::vector<QuantizedMatrix>&, bool, int64_t, int64_t)> on_unit;
+  /// Called with each step that has made or found its plan.
+  std::function<void(const QuantStep&)> on_plan = {};
 };
 
 /// Block by block, and in a block input group by input group, in the order of the forward pass: the

@@ -154,6 +154,17 @@ std::optional<Stats> UnitStore::load_stats(const std::string& key) const {
   });
 }
 
+std::optional<std::string> UnitStore::load_plan(const std::string& key) const {
+  const std::string file_path = cat(folder_, "/plans/", key, ".json");
+  if (!fs::exists(file_path)) return std::nullopt;
+  return read_text(file_path);
+}
+
+void UnitStore::save_plan(const std::string& key, const std::string& plan) const {
+  make_folder(folder_ + "/plans");
+  write_atomic(cat(folder_, "/plans/", key, ".json"), plan);
+}
+
 void UnitStore::drop_stats(const std::string& key) const {
   std::error_code ignored;
   fs::remove(path("stats", key), ignored);

@@ -32,6 +32,9 @@ class UnitStore {
   void save_stats(const std::string& key, const Stats& stats) const;
   /// Statistics whose codes are done are dropped: those of a 135M model would take 800 MB.
   void drop_stats(const std::string& key) const;
+  /// What a method that plans decided: `plans/<key>.json`.
+  std::optional<std::string> load_plan(const std::string& key) const;
+  void save_plan(const std::string& key, const std::string& plan) const;
   const std::string& folder() const { return folder_; }
 
  private:

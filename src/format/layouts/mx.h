@@ -8,10 +8,12 @@
 namespace cupel::format {
 
 /// OCP microscaling: small floats, a power of two per block of inputs (MXFP4, MXFP6, MXFP8).
-/// Source: "OCP Microscaling Formats (MX) Specification 1.0".
+/// Source: "OCP Microscaling Formats (MX) Specification 1.0"; `span` after the integer-exact
+/// microscaling seed: what is written stays standard.
 struct MxParams : Params {
   MiniFloat element = MiniFloat::e2m1;
   int group = 32;
+  int span = 0;  ///< 3 makes a row of MXFP4 exact as int8 times a power of two
   void visit(ParamVisitor& v) override;
 };
 

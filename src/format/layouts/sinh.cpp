@@ -14,6 +14,7 @@ void SinhParams::visit(ParamVisitor& v) {
   v.field("offset", offset, "shift of the grid before companding, in units of half its width")
       .in(0, 1);
   v.field("mirror", mirror, "the sign of a scale selects the grid or its mirror image");
+  v.field("fit", fit, "alpha and offset are chosen for each matrix; a stored matrix has it off");
 }
 
 SinhLayout::SinhLayout(const SinhParams& params)

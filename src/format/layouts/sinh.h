@@ -15,6 +15,7 @@ struct SinhParams : Params {
   double alpha = 1.0;
   double offset = 0.094;
   bool mirror = true;
+  bool fit = false;  ///< encoders choose alpha and offset for each matrix
   void visit(ParamVisitor& v) override;
 };
 

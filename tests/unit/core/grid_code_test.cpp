@@ -6,6 +6,7 @@
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -107,6 +108,41 @@ TEST(GridCode, NestedPrefixesHaveTheErrorsOfTheTable) {
         1.0, 0.10)
         << kept;
   }
+}
+
+TEST(GridCode, LiftedBlocksKeepTheBoundOfASixteenth) {
+  const auto free = format::make_layout("mx", "{}"), lifted = format::make_layout("mx", R"({"span":3})");
+  // Blocks of very different size in each row.
+  at::Tensor w_oi = normals({64, 512}, "w").clamp(-2.9, 2.9);
+  for (int64_t g = 0; g < 16; ++g)
+    w_oi.slice(1, 32 * g, 32 * (g + 1)).mul_(std::ldexp(1.0, -static_cast<int>(g % 8)));
+  const auto code = encode(*make_code(lifted, ScaleRule::minmax), w_oi, {}, nullptr);
+  const auto before = encode(*make_code(free, ScaleRule::minmax), w_oi, {}, nullptr);
+  const at::Tensor error_oi = (decode(code) - w_oi).abs();
+  const auto scales = code.arrays.at("scales").as<uint8_t>();
+  const auto free_scales = before.arrays.at("scales").as<uint8_t>();
+  int64_t moved = 0;
+  for (int64_t o = 0; o < 64; ++o) {
+    const auto row = scales.subspan(static_cast<std::size_t>(16 * o), 16);
+    const int top = *std::ranges::max_element(row);
+    for (int64_t g = 0; g < 16; ++g) {
+      EXPECT_GE(int{row[static_cast<std::size_t>(g)]} + 3, top);
+      if (row[static_cast<std::size_t>(g)] == free_scales[static_cast<std::size_t>(16 * o + g)])
+        continue;
+      ++moved;
+      // 2^(e_max - 4): a sixteenth of the largest step's half-gap, in units of 2^e_max.
+      EXPECT_LE(error_oi[o].slice(0, 32 * g, 32 * (g + 1)).max().item<double>(),
+                std::ldexp(1.0, top - 127 - 4) * (1 + 1e-6));
+    }
+  }
+  EXPECT_GT(moved, 100);
+}
+
+TEST(SinhCode, AFittedGridIsNotWorseThanTheDefaultOne) {
+  const at::Tensor w_oi = student({128, 512}, 4);
+  const double fitted = mean_squared_error("sinh", R"({"fit":true})", ScaleRule::mse, w_oi);
+  const double fixed = mean_squared_error("sinh", "{}", ScaleRule::mse, w_oi);
+  EXPECT_LE(fitted, fixed * 1.005);
 }
 
 TEST(ScaleSearch, ExactIsTheBestOfAllScalesByBruteForce) {
