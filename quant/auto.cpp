@@ -109,6 +109,9 @@ class Auto : public core::Quantizer {
     return needs;
   }
   std::shared_ptr<const format::Layout> layout() const override { return options_.front().layout; }
+  int64_t expected_bits(int64_t rows, int64_t cols) const override {
+    return static_cast<int64_t>(params_.bits * static_cast<double>(rows * cols));
+  }
   std::unique_ptr<core::Planner> planner(const Rng& rng) const override;
 
   std::shared_ptr<const core::Quantizer> planned(const std::string& plan) const override {

@@ -75,6 +75,9 @@ class Tile : public core::Quantizer {
   core::Needs needs() const override { return metric_->needs() | transform_->needs(); }
   core::GradientNeeds gradient_needs() const override { return metric_->gradient_needs(); }
   std::shared_ptr<const format::Layout> layout() const override { return layout_; }
+  int64_t expected_bits(int64_t rows, int64_t cols) const override {
+    return static_cast<int64_t>(params_.bits * static_cast<double>(rows * cols));
+  }
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {

@@ -35,16 +35,6 @@ at::Tensor ids_tensor(const std::vector<int32_t>& ids, at::Device device) {
   return out.to(device);
 }
 
-/// A label for each row of logits, drawn from their distribution.
-at::Tensor drawn_labels(const at::Tensor& logits_tv, Rng rng) {
-  const at::Tensor cumulative = at::softmax(logits_tv.detach().to(at::kFloat), -1).cumsum(-1);
-  at::Tensor u = at::empty({logits_tv.size(0), 1}, at::kFloat);
-  for (int64_t t = 0; t < u.size(0); ++t)
-    u.mutable_data_ptr<float>()[t] = static_cast<float>(rng.uniform());
-  const at::Tensor scaled = u.to(logits_tv.device()) * cumulative.slice(1, -1);
-  return at::searchsorted(cumulative, scaled).clamp_max(logits_tv.size(1) - 1);
-}
-
 class Collector {
  public:
   Collector(Model& model, const GradientNeeds& needs) : model_(model), needs_(needs) {}
@@ -137,6 +127,15 @@ class Collector {
 };
 
 }  // namespace
+
+at::Tensor drawn_labels(const at::Tensor& logits_tv, Rng rng) {
+  const at::Tensor cumulative = at::softmax(logits_tv.detach().to(at::kFloat), -1).cumsum(-1);
+  at::Tensor u = at::empty({logits_tv.size(0), 1}, at::kFloat);
+  for (int64_t t = 0; t < u.size(0); ++t)
+    u.mutable_data_ptr<float>()[t] = static_cast<float>(rng.uniform());
+  const at::Tensor scaled = u.to(logits_tv.device()) * cumulative.slice(1, -1);
+  return at::searchsorted(cumulative, scaled).clamp_max(logits_tv.size(1) - 1);
+}
 
 bool GradientStats::finite() const {
   for (const at::Tensor* t :

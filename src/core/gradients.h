@@ -50,6 +50,9 @@ using Gradients = std::map<std::string, GradientStats>;
 Gradients collect_gradients(Model& model, const std::vector<std::vector<int32_t>>& sequences,
                             const GradientNeeds& needs, const Rng& rng);
 
+/// A label for each row of logits, drawn from their distribution: [t, 1].
+at::Tensor drawn_labels(const at::Tensor& logits_tv, Rng rng);
+
 /// The weights of error of each weight by its Fisher information, float32 [o, i], scaled to a mean
 /// of 1.
 at::Tensor fisher_weights(const GradientStats& stats);

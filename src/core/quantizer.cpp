@@ -19,6 +19,10 @@ void QuantizerParams::visit(ParamVisitor& v) {
   v.field("transform", transform, "change of basis of the inputs before rounding");
 }
 
+int64_t Quantizer::expected_bits(int64_t rows, int64_t cols) const {
+  return layout()->bits(rows, cols);
+}
+
 std::unique_ptr<Planner> Quantizer::planner(const Rng&) const {
   return nullptr;
 }

@@ -60,6 +60,8 @@ class Quantizer {
                                              BlockHandle* block, const Rng& rng) const = 0;
   /// The layout that it writes; with a planner, one of them.
   virtual std::shared_ptr<const format::Layout> layout() const = 0;
+  /// Bits that a [rows, cols] matrix will take, as far as that is known beforehand.
+  virtual int64_t expected_bits(int64_t rows, int64_t cols) const;
   /// For methods that decide with the whole model in view; null for all others.
   virtual std::unique_ptr<Planner> planner(const Rng& rng) const;
   /// The method with its plan. Fault::data for text that is no plan of its own.

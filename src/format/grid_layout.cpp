@@ -229,17 +229,16 @@ void GridLayout::decode_rows(const Shared& shared, int64_t rows, int64_t cols, i
       table[k] = f16_to_f32(shared.tables[static_cast<std::size_t>(o) * table.size() + k]);
     for (int64_t g = 0; g < groups; ++g) {
       const float* levels = table.empty() ? spec_.levels.data() : table.data();
-      float step = above;
+      float scale = 1.0f;
       if (shared.scales) {
-        float scale = scale_at(shared, o, g, groups, height);
+        scale = scale_at(shared, o, g, groups, height);
         if (spec_.mirror && std::signbit(scale)) {
           levels = mirrored_.data();
           scale = -scale;
         }
-        step = scale * above;
       }
       for (int64_t i = g * width, end = std::min(i + width, cols); i < end; ++i)
-        out[static_cast<std::size_t>(r * cols + i)] = levels[codes[r * cols + i]] * step;
+        out[static_cast<std::size_t>(r * cols + i)] = (levels[codes[r * cols + i]] * scale) * above;
     }
   }
 }

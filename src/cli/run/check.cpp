@@ -119,7 +119,7 @@ class Planner {
       parameters += static_cast<double>(rows * cols);
       if (step)
         plan_.artifact_bytes +=
-            static_cast<double>(step->quantizer->layout()->bits(rows, cols)) / 8;
+            static_cast<double>(step->quantizer->expected_bits(rows, cols)) / 8;
       else
         plan_.artifact_bytes +=
             static_cast<double>(rows * cols) * (format::is_matrix(id.role) ? dense_bits : 32) / 8;

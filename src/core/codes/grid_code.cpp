@@ -60,6 +60,10 @@ class GridEncoding : public Encoding {
       step_[static_cast<std::size_t>(at - bits_.begin())] = layout_->scale_value(*at);
     }
   }
+  float outer_of(int64_t o) const {
+    if (outer_.empty()) return 1.0f;
+    return outer_[outer_.size() == 1 ? 0 : static_cast<std::size_t>(o)];
+  }
   void set_outer(std::vector<float> outer) { outer_ = std::move(outer); }
 
   void encode(const TileColumn& t) override {
@@ -71,7 +75,8 @@ class GridEncoding : public Encoding {
         const float sign = sign_[at], step = step_[at];
         const float x = t.target[c * t.stride + r];
         const int k = levels_->nearest(step > 0 ? sign * x / step : 0.0f);
-        t.value[c * t.stride + r] = sign * levels_->values()[k] * step;
+        t.value[c * t.stride + r] =
+            (sign * levels_->values()[k] * std::fabs(layout_->scale_value(bits_[at]))) * outer_of(o);
         const int code = levels_->code(k);
         codes_[static_cast<std::size_t>(o * cols_ + input)] =
             static_cast<uint8_t>(sign < 0 ? levels_->count() - 1 - code : code);

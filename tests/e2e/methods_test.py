@@ -1,0 +1,94 @@
+"""Every quantization method and every layout end to end, by what `cupel methods` lists: a new one is run without a line here."""
+import json, pathlib, unittest
+from support import ROOT, cupel, cupel_json, main, temporary
+
+RECIPE = """version: 1
+model: {{from: {{scratch: {{hidden: 96, layers: 2, heads: 6, kv_heads: 2, intermediate: 136, positions: 128}}}}}}
+seed: 17
+data: {{calibration: {{file: {root}/data/calibration.txt, samples: 4, length: 64}}}}
+steps:
+  - {step}
+export:
+  - artifact: {{path: model.cupel}}
+evaluate: {{speed: false, perplexity: [{{file: {root}/data/heldout.txt, length: 64, samples: 4}}]}}
+"""
+# Layouts that a method is made for, where the others are refused by name.
+OWN_LAYOUTS = {"quant.tile": {"mixed"}, "quant.annealed": {"sum"}, "quant.auto": set()}
+
+
+class Methods(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        listed = cupel_json("methods", "--json")
+        cls.methods = {m["name"]: m for m in listed["steps"] if m["name"].startswith("quant.")}
+        layout = next(p for p in cls.methods["quant.rtn"]["parameters"] if p["name"] == "layout")
+        cls.layouts = [name.strip() for name in layout["allowed"].split(",")]
+
+    def run_step(self, step):
+        with temporary() as folder:
+            out = pathlib.Path(folder) / "run"
+            recipe = pathlib.Path(folder) / "recipe.yaml"
+            recipe.write_text(RECIPE.format(root=ROOT, step=step))
+            r = cupel("run", recipe, "--out", out)
+            if r.returncode:
+                return r, None
+            self.assertEqual(cupel("inspect", out / "model.cupel", "--verify").returncode, 0)
+            # The runtime on packed weights against LibTorch on the decoded ones.
+            both = cupel_json("eval", out / "model.cupel", "--engine", "runtime", "--against", out / "model.cupel",
+                              "--against-engine", "torch", "--perplexity", ROOT / "data/heldout.txt", "--length", 64,
+                              "--blocks", 2, "--json")
+            self.assertLess(both["divergence"]["kl_mean"], 1e-5, step)
+            return r, json.loads((out / "summary.json").read_text())
+
+    def test_every_layout_by_rtn_and_gptq(self):
+        for layout in self.layouts:
+            kl = {}
+            for method in ("quant.rtn", "quant.gptq"):
+                with self.subTest(layout=layout, method=method):
+                    r, summary = self.run_step(f'{method}: {{layers: "*", layout: {layout}}}')
+                    self.assertEqual(r.returncode, 0, r.stderr)
+                    kl[method] = summary["after"]["divergence"]["kl_mean"]
+                    self.assertLess(kl[method], 1.0, summary["after"]["divergence"])
+
+    def test_every_method_with_its_defaults(self):
+        for method in self.methods:
+            if method in ("quant.rtn", "quant.gptq"):
+                continue
+            with self.subTest(method=method):
+                r, summary = self.run_step(f'{method}: {{layers: "*"}}')
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertEqual(summary["fallbacks"], [], method)
+
+    def test_every_method_with_other_layouts_works_or_says_why(self):
+        for method in self.methods:
+            own = OWN_LAYOUTS.get(method)
+            if own is None or not any(p["name"] == "layout" for p in self.methods[method]["parameters"]):
+                continue
+            with self.subTest(method=method):
+                r, _ = self.run_step(f'{method}: {{layers: "*", layout: uniform}}')
+                self.assertEqual(r.returncode, 2, r.stderr)
+                self.assertIn("layout must be", r.stderr)
+
+    def test_metrics(self):
+        for metric in ("activation", "fisher", "guided", "two-sided"):
+            with self.subTest(metric=metric):
+                r, _ = self.run_step(f'quant.gptq: {{layers: "*", layout: {{uniform: {{bits: 3}}}}, metric: {metric}, passes: 1}}')
+                self.assertEqual(r.returncode, 0, r.stderr)
+
+    def test_recipes_are_sound(self):
+        for recipe in sorted((ROOT / "recipes").glob("*.yaml")):
+            with self.subTest(recipe=recipe.name):
+                if "CUPEL_MODEL" not in recipe.read_text():
+                    continue
+                with temporary() as folder:
+                    import tiny_model
+                    model = pathlib.Path(folder) / "model"
+                    tiny_model.write(model)
+                    r = cupel("run", recipe, "--model", model, "--out", pathlib.Path(folder) / "run",
+                              "--set", "data.calibration.samples=4", "--set", "data.calibration.length=32",
+                              "--set", "evaluate.perplexity=[]", "--set", "evaluate.speed=false")
+                    self.assertEqual(r.returncode, 0, recipe.name + r.stderr)
+
+
+if __name__ == "__main__":
+    main()
