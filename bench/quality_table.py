@@ -40,9 +40,14 @@ def error(value, digits):
     return "" if value is None else f" +- {value:.{digits}f}"
 
 
+def label(p):
+    iters = p["key"]["setting"].get("iters") if isinstance(p["key"]["setting"], dict) else None
+    return p["name"] + (f", {iters} steps" if iters else "")
+
+
 def row(p, whole, layers):
     marks = " ".join(m for m, f in (("file", whole), ("layers", layers)) if p in f)
-    return (f"| {p['tool']} | {p['name']} | {p['bits_per_weight']:.3f} | {p['bits_per_weight_layers']:.3f} | {p['bytes'] / 1e6:.1f} | "
+    return (f"| {p['tool']} | {label(p)} | {p['bits_per_weight']:.3f} | {p['bits_per_weight_layers']:.3f} | {p['bytes'] / 1e6:.1f} | "
             f"{p['kl_mean']:.5f}{error(p['kl_stderr'], 5)} | {p['perplexity']:.3f}{error(p['perplexity_stderr'], 2)} | "
             f"{100 * p['same_top1']:.1f} | {p['seconds']:.0f} | {marks} |")
 
@@ -52,12 +57,11 @@ def markdown(points, options, common):
         return "No point was measured.\n"
     whole, layers = front(points, "bits_per_weight"), front(points, "bits_per_weight_layers")
     versions = sorted({(p["tool"], p["key"]["version"]) for p in points})
-    iters = sorted({p["key"]["setting"]["iters"] for p in points if p["tool"] == "AutoRound"})
     k = common["key"]
     blocks = f"{points[0]['blocks']} blocks of {k['block_length']} tokens"
     command = f"bench/quality.py --text {options.text.name} --length {options.length} --blocks {options.blocks} --device {options.device}"
     dates = sorted({p["date"] for p in points})
-    head = (f"Command: `{command}{f' --iters {iters[-1]}' if iters else ''}`, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}, "
+    head = (f"Command: `{command}`, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}, "
             f"{'; '.join(sorted({p['machine'] for p in points}))}. Versions: {'; '.join(f'{t} {v}' for t, v in versions)}. "
             f"Model: {options.model.name} (SHA-256 {k['model'][:12]}), {points[0]['parameters']} parameters, perplexity {points[0]['perplexity_original']:.3f}; "
             f"{blocks}; calibration {options.calibration.name}, {k['samples']} samples of {k['length']} tokens, the same for all. Bits are those of all tensors in the "
