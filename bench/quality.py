@@ -121,7 +121,7 @@ def point(tool, name, common, options):
     kept.write_text(json.dumps(result, indent=1) + "\n")
     if not options.keep:
         shutil.rmtree(out, ignore_errors=True)
-        out.with_suffix(".gguf").unlink(missing_ok=True)
+        out.with_name(out.name + ".gguf").unlink(missing_ok=True)
     return result
 
 

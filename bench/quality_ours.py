@@ -1,5 +1,4 @@
 """The methods of this program in quality.py: a method is one line of METHODS, a width one entry of BITS."""
-import pathlib
 
 # {layout} is the point's layout. Each runs at every width of BITS, or at those given behind it.
 METHODS = {
@@ -32,7 +31,7 @@ def recipe(job, steps):
 
 def quantize(cupel, job, steps):
     """Runs the recipe and returns the artifact."""
-    path = pathlib.Path(job["out"]).with_suffix(".yaml")
+    path = job["out"].with_name(job["out"].name + ".yaml")
     path.write_text(recipe(job, steps))
     cupel("run", path, "--out", job["out"], "--device", job["device"], "-q")
     return job["out"] / "model.cupel"

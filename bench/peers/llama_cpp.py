@@ -49,7 +49,7 @@ def quantize(python, home, setting, job, run):
         run([programs / "llama-imatrix", "-m", full, "-f", job["text"], "-o", part, "-c", job["length"], "-b", job["length"], "--chunks", job["samples"],
              "-t", threads, "--no-ppl"], shared / "imatrix.log")
         part.rename(matrix)
-    out = job["out"].with_suffix(".gguf")
+    out = job["out"].with_name(job["out"].name + ".gguf")
     command = [programs / "llama-quantize"] + (["--imatrix", matrix] if wanted else [])
     command += ["--token-embedding-type", setting["embedding"]] if "embedding" in setting else []
     run([*command, full, out, setting["type"], os.environ.get("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))])

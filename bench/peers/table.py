@@ -55,14 +55,17 @@ def setup(tool, folder):
 
 
 def quantize(tool, name, job, folder):
-    """Writes the peer's files into job["out"] and returns what `cupel eval` reads: a folder or a GGUF file."""
+    """Writes the peer's files into job["out"] and returns what `cupel eval` reads, a folder or a GGUF file."""
     python, setting = setup(tool, folder), PEERS[tool]["settings"][name]
-    log = job["out"].with_suffix(".log")
+    log = job["out"].with_name(job["out"].name + ".log")
     if tool == "llama.cpp":
         return llama_cpp.quantize(python, folder / tool, setting, job, lambda command, log=log, **more: run(command, log, **more))
     request = {"model": str(job["model"]), "calibration": job["calibration"], "out": str(job["out"]), "device": job["device"],
                "setting": {"group": GROUP, **setting}}
-    asked = job["out"].with_suffix(".json")
+    asked = job["out"].with_name(job["out"].name + ".json")
     asked.write_text(json.dumps(request))
     run([python, HERE / PEERS[tool]["worker"], asked], log, {"HF_HUB_OFFLINE": "1", "PYTHONSAFEPATH": "1"})
-    return job["out"]
+    found = list(job["out"].rglob("config.json"))  # AutoRound makes a folder of its own inside
+    if len(found) != 1:
+        raise RuntimeError(f"{tool} left {len(found)} model folders in {job['out']}; {log}")
+    return found[0].parent
