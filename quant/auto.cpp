@@ -63,7 +63,9 @@ struct AutoParams : core::QuantizerParams {
                               {"two-sided", static_cast<int>(Score::two_sided)}};
     const EnumNames orders = {{"activation", static_cast<int>(core::FeedbackOrder::activation)},
                               {"natural", static_cast<int>(core::FeedbackOrder::natural)}};
-    v.field("layers", layers, "glob over names of decoder matrices");
+    v.field("layers", layers,
+            "globs over names of decoder matrices, with commas between them; embedding and head only "
+            "when named in full");
     v.field("bits", bits, "the average over the matrices of this step, scales included").in(1, 16);
     list_field(v, "options", options, "the layouts that a group may get");
     v.field("score", score, scores,
@@ -241,14 +243,16 @@ class AutoPlanner : public core::Planner {
       return (g->fisher_oi * e_oi * e_oi).sum().item<double>();
     if (score == Score::first_order && g && g->gradient_oi.defined())
       return (g->gradient_oi.abs() * e_oi.abs()).sum().item<double>();
-    if (!stats.second_moment_ii.defined() || stats.tokens <= 0) return (e_oi * e_oi).sum().item<double>();
+    if (!stats.second_moment_ii.defined() || stats.tokens <= 0)
+      return relative((e_oi * e_oi).sum().item<double>(),
+                      w_oi.to(at::kDouble).square().sum().item<double>());
     const at::Tensor h = stats.second_moment_ii.to(at::kCPU, at::kDouble);
     if (score == Score::two_sided && g && g->output_moment_oo.defined())
       return (at::matmul(g->output_moment_oo, at::matmul(e_oi, h)) * e_oi).sum().item<double>() /
              static_cast<double>(stats.tokens) / static_cast<double>(g->tokens);
-    const double whole = squared(w_oi.to(at::kDouble), h);
-    return whole > 0 ? squared(e_oi, h) / whole : 0;
+    return relative(squared(e_oi, h), squared(w_oi.to(at::kDouble), h));
   }
+  static double relative(double error, double whole) { return whole > 0 ? error / whole : 0; }
 
   std::map<std::string, at::Tensor> replacements(std::size_t group, int option) const {
     std::map<std::string, at::Tensor> out;

@@ -14,7 +14,8 @@ QuantizerParams::QuantizerParams()
 
 void QuantizerParams::visit(ParamVisitor& v) {
   v.field("layers", layers,
-          "glob over names of decoder matrices; embedding and head only when named in full");
+          "globs over names of decoder matrices, with commas between them; embedding and head only when "
+          "named in full");
   v.field("layout", layout, "what the packed bits mean");
   v.field("transform", transform, "change of basis of the inputs before rounding");
 }

@@ -70,8 +70,8 @@ class Quantizer {
 
 /// Parameters that all quantizers share; a method's own struct extends it and visits it first.
 struct QuantizerParams : Params {
-  /// Glob over names of decoder matrices ("*" is all of them, never embedding or head: name those
-  /// in full).
+  /// Globs over names of decoder matrices, with commas between them ("*" is all of them, never
+  /// embedding or head: name those in full).
   std::string layers = "*";
   Choice layout;
   Choice transform;

@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/hash.h"
 #include "core/gradients.h"
@@ -328,17 +329,27 @@ class Pass {
 
 }  // namespace
 
+namespace {
+
+/// Whether one pattern of a step names the matrix.
+bool names(const std::string& pattern, const format::WeightId& id, const std::string& name,
+           const std::string& stem) {
+  if (!has_wildcard(pattern)) return pattern == stem || pattern == name;
+  return id.layer >= 0 && (fnmatch(pattern.c_str(), stem.c_str(), 0) == 0 ||
+                           fnmatch(pattern.c_str(), name.c_str(), 0) == 0);
+}
+
+}  // namespace
+
 const QuantStep* step_for(const std::vector<QuantStep>& steps, const format::ModelConfig& config,
                           const std::string& name) {
   const auto id = format::id_of_canonical(config.architecture(), name);
   if (!id || !format::is_matrix(id->role)) return nullptr;
   const std::string stem = name.substr(0, name.rfind(".weight"));
   for (const QuantStep& step : steps) {
-    const std::string& pattern = step.params->layers;
-    if (has_wildcard(pattern) ? id->layer >= 0 && (fnmatch(pattern.c_str(), stem.c_str(), 0) == 0 ||
-                                                   fnmatch(pattern.c_str(), name.c_str(), 0) == 0)
-                              : pattern == stem || pattern == name)
-      return &step;
+    std::istringstream patterns(step.params->layers);
+    for (std::string pattern; std::getline(patterns >> std::ws, pattern, ',');)
+      if (names(pattern, *id, name, stem)) return &step;
   }
   return nullptr;
 }

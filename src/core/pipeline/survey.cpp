@@ -31,7 +31,8 @@ class Probe {
   Probe(const Model& model, const std::vector<std::vector<int32_t>>& samples) : model_(model) {
     for (const auto& sample : samples) {
       inputs_.emplace_back();
-      at::Tensor x = model_.embed(ids_of(sample, model_.options().device));
+      ids_.push_back(ids_of(sample, model_.options().device));
+      at::Tensor x = model_.embed(ids_.back());
       for (int l = 0; l < model_.layers(); ++l) {
         inputs_.back().push_back(x);
         x = model_.block(l, x);
@@ -43,19 +44,23 @@ class Probe {
   double operator()(const std::map<std::string, at::Tensor>& replaced) {
     const auto& arch = model_.config().architecture();
     int first = model_.layers();
+    bool embedding = false;
     std::vector<std::pair<format::WeightId, at::Tensor>> before;
     for (const auto& [name, value] : replaced) {
       const auto id = format::id_of_canonical(arch, name);
       CUPEL_ASSERT(id.has_value());
       if (id->layer >= 0) first = std::min(first, id->layer);
+      embedding = embedding || id->role == format::Role::embedding;
       before.emplace_back(*id, model_.weight(*id));
       model_.set_weight(*id, value);
     }
     double sum = 0;
     int64_t tokens = 0;
-    for (const auto& inputs : inputs_) {
-      at::Tensor x = inputs[static_cast<std::size_t>(first)];
-      for (int l = first; l < model_.layers(); ++l) x = model_.block(l, x);
+    for (std::size_t s = 0; s < inputs_.size(); ++s) {
+      const auto& inputs = inputs_[s];
+      const int from = embedding ? 0 : first;
+      at::Tensor x = embedding ? model_.embed(ids_[s]) : inputs[static_cast<std::size_t>(first)];
+      for (int l = from; l < model_.layers(); ++l) x = model_.block(l, x);
       sum += divergence(inputs.back(), x, before);
       tokens += x.size(1);
     }
@@ -85,6 +90,7 @@ class Probe {
   }
 
   Model model_;
+  std::vector<at::Tensor> ids_;                  ///< [1, t] of each sample
   std::vector<std::vector<at::Tensor>> inputs_;  ///< of each sample: the input of each block, and what
                                                  ///< the last one gives
 };
@@ -143,7 +149,8 @@ std::vector<std::string> survey(const QuantizeJob& job, const std::vector<Survey
       if (!outside) x = model.block(layer, x, tap);
       if (!outside) continue;
       for (std::size_t g = 0; g < groups.size(); ++g)
-        if (groups[g].first.layer < 0 && planners[groups[g].step])
+        if (groups[g].first.layer < 0 && planners[groups[g].step] &&
+            (groups[g].first.role != format::Role::embedding || model.config().tied_head))
           stats[g].add(job.steps[groups[g].step].quantizer->needs(), model.normalized(x));
     }
     for (std::size_t g = 0; g < groups.size(); ++g)
