@@ -13,7 +13,7 @@ Bits per weight are 8 * bytes of all tensors in the files (codes, scales, zeros,
 parameters. Tokenizer and metadata are left out for everybody. A finished point is kept in OUT/points and is not measured again
 while tool, version, setting, model, texts and sizes are the same; a point that failed is tried again.
 """
-import argparse, datetime, fnmatch, hashlib, json, os, pathlib, re, shutil, subprocess, sys, time
+import argparse, concurrent.futures, datetime, fnmatch, hashlib, json, os, pathlib, re, shutil, subprocess, sys, time
 
 import quality_ours, quality_table, tensors
 from peers import table
@@ -79,7 +79,7 @@ def sizes(path, original):
 
 def evaluate(path, options):
     e = json.loads(cupel("eval", path, "--engine", "torch", "--against", options.model, "--perplexity", options.text, "--length", options.length,
-                         *(["--blocks", options.blocks] if options.blocks else []), "--device", options.device, "--json", "-"))
+                         *(["--blocks", options.blocks] if options.blocks else []), "--device", options.device, "--threads", options.threads, "--json", "-"))
     p, d = e["perplexity"][0], e["divergence"]
     keep = ("kl_mean", "kl_stderr", "kl_median", "kl_p99", "same_top1", "same_top1_stderr")
     return {**{k: d[k] for k in keep}, "perplexity": p["value"], "perplexity_stderr": p["stderr"], "blocks": p["blocks"],
@@ -133,7 +133,7 @@ def shared_facts(options):
         sys.exit(f"quality: {options.calibration} has {len(ids)} tokens, {samples} samples of {n} need {n * samples}")
     shared = options.out / "shared" / digest(options.model)[:12]
     shared.mkdir(parents=True, exist_ok=True)
-    job = {"model": options.model, "text": options.calibration, "samples": samples, "length": n, "device": options.device, "shared": str(shared),
+    job = {"model": options.model, "text": options.calibration, "samples": samples, "length": n, "device": options.device, "threads": options.threads, "shared": str(shared),
            "calibration": [ids[i * n:(i + 1) * n] for i in range(samples)]}
     key = {"model": digest(options.model), "calibration": digest(options.calibration), "samples": samples, "length": n,
            "text": digest(options.text), "blocks": options.blocks, "block_length": options.length}
@@ -153,6 +153,8 @@ def arguments():
     a.add_argument("--blocks", type=int, default=0, help="blocks of the text, 0: all")
     a.add_argument("--only", default="*", help="patterns of 'TOOL NAME', or tools, separated by commas")
     a.add_argument("--device", default="cpu")
+    a.add_argument("--jobs", type=int, default=1, help="points at a time (on a GPU: several fit)")
+    a.add_argument("--threads", type=int, default=0, help="threads of each point of ours, 0: all")
     a.add_argument("--out", type=pathlib.Path, default=ROOT / "runs/quality")
     a.add_argument("--peers", type=pathlib.Path, default=ROOT / "runs/peers", help="where the peers are installed")
     a.add_argument("--keep", action="store_true", help="keep the quantized files")
@@ -174,12 +176,15 @@ def main():
     if not (options.model / "config.json").exists():
         sys.exit(f"quality: {options.model} is no Hugging Face folder; bench/off_grid.py makes the test model")
     common, failed = shared_facts(options), []
-    for tool, name in wanted(options):
+
+    def one(at):
         try:
-            point(tool, name, common, options)
+            point(*at, common, options)
         except (RuntimeError, OSError) as e:
-            failed.append(f"{tool}, {name}: {e}")
+            failed.append(f"{at[0]}, {at[1]}: {e}")
             print(f"quality: FAILED {failed[-1]}", file=sys.stderr, flush=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, wanted(options)))
     points = quality_table.read(options.out / "points", common["key"])
     (options.out / "quality.json").write_text(json.dumps({"points": points, "failed": failed}, indent=1) + "\n")
     text = quality_table.markdown(points, options, common)

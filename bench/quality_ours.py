@@ -13,6 +13,7 @@ METHODS = {
     "gptq+hadamard, two-sided": "quant.gptq: {{{layout}, metric: two-sided, passes: 0, "
                                 + HADAMARD.replace("{", "{{").replace("}", "}}") + "}}",
 }
+LUT = "layout: {lut: {grid: gaussian, bits: %d, group: %d}}"
 BITS = (2, 3, 4, 5, 6, 8)
 GROUPS = {2: (32, 64), 3: (64,), 4: (64,)}  # other widths: 64
 # One point each: name to the method's step.
@@ -45,8 +46,16 @@ SINGLE = {
     **{f"auto {b} {score}": "quant.auto: {bits: %g, score: %s, transform: {hadamard: {block: 64}}}" % (b, score)
        for b in (3.5, 4.25) for score in ("measured", "output", "fisher", "first-order", "two-sided")},
 }
+SINGLE.update({f"gptq+hadamard lut {b} g{g}": "quant.gptq: {%s, %s}" % (LUT % (b, g), HADAMARD)
+               for b in (2, 3, 4, 5, 6) for g in (64, 128)})
+SINGLE.update({f"gptq+hadamard lut {b} g{g}, 2 passes": "quant.gptq: {%s, passes: 2, %s}" % (LUT % (b, g), HADAMARD)
+               for b, g in ((3, 64),)})
+OPTIONS = ", ".join("{%s}" % (LUT % o) for o in ((2, 128), (2, 64), (3, 128), (3, 64), (4, 128), (4, 64), (5, 128), (6, 128), (8, 64)))
+SINGLE.update({f"auto lut {b}": "quant.auto: {bits: %g, options: [%s], %s}" % (b, OPTIONS, HADAMARD) for b in (3.25, 3.5, 4.25)})
 # Whole files, the embedding inside the budget.
-WHOLE = {f"auto {b} whole": 'quant.auto: {layers: "*,model.embed_tokens", bits: %g, options: [%s], transform: {hadamard: {block: 64}}}'
+WHOLE = {f"auto lut {b} whole": 'quant.auto: {layers: "*,model.embed_tokens", bits: %g, options: [%s], %s}' % (b, OPTIONS, HADAMARD)
+         for b in (2.2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)}
+WHOLE |= {f"auto {b} whole": 'quant.auto: {layers: "*,model.embed_tokens", bits: %g, options: [%s], transform: {hadamard: {block: 64}}}'
          % (b, ", ".join("{%s}" % (UNIFORM % (w, g)) for w, g in ((2, 64), (2, 32), (3, 64), (4, 64), (5, 64), (6, 64), (8, 64))))
          for b in (2.4, 2.75, 3, 3.5, 4, 4.5, 5, 5.5, 6)}
 
@@ -74,5 +83,5 @@ def quantize(cupel, job, steps):
     """Runs the recipe and returns the artifact."""
     path = job["out"].with_name(job["out"].name + ".yaml")
     path.write_text(recipe(job, steps))
-    cupel("run", path, "--out", job["out"], "--device", job["device"], "-q")
+    cupel("run", path, "--out", job["out"], "--device", job["device"], "--threads", job["threads"], "-q")
     return job["out"] / "model.cupel"

@@ -39,6 +39,31 @@ std::vector<float> normal_float(int bits) {
   return out;
 }
 
+std::vector<float> gaussian_levels(int bits) {
+  CUPEL_ASSERT(bits >= 1 && bits <= 8);
+  const auto density = [](double x) { return std::exp(-0.5 * x * x); };
+  const auto mass = [](double x) { return std::sqrt(std::acos(-1.0) / 2) * std::erf(x / std::sqrt(2.0)); };
+  // The positive half: each level is the mean of its cell, each border the middle of two levels.
+  const auto half = static_cast<std::size_t>(1 << (bits - 1));
+  std::vector<double> levels(half);
+  for (std::size_t k = 0; k < half; ++k)
+    levels[k] = 4.0 * (static_cast<double>(k) + 0.5) / static_cast<double>(half);
+  for (int step = 0; step < 20000; ++step) {
+    double below = 0;
+    std::vector<double> next(half);
+    for (std::size_t k = 0; k < half; ++k) {
+      const double above = k + 1 < half ? 0.5 * (levels[k] + levels[k + 1]) : 40.0;
+      next[k] = (density(below) - density(above)) / (mass(above) - mass(below));
+      below = above;
+    }
+    levels = next;
+  }
+  std::vector<float> out;
+  for (std::size_t k = half; k-- > 0;) out.push_back(static_cast<float>(-levels[k] / levels.back()));
+  for (std::size_t k = 0; k < half; ++k) out.push_back(static_cast<float>(levels[k] / levels.back()));
+  return out;
+}
+
 std::vector<float> bnb_fp4() {
   std::vector<float> levels;
   for (const double size : {0.0, 0.0625, 8.0, 12.0, 4.0, 6.0, 2.0, 3.0})

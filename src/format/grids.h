@@ -11,6 +11,8 @@ namespace cupel::format {
 /// Quantiles of the normal distribution with an exact zero, ascending. At 4 bits these are the
 /// published constants of NF4.
 std::vector<float> normal_float(int bits);
+/// The levels of least mean squared error for a normal source (Max 1960), ascending.
+std::vector<float> gaussian_levels(int bits);
 /// The FP4 of bitsandbytes, by its bit patterns.
 std::vector<float> bnb_fp4();
 /// -1 to 1 in equal steps.

@@ -26,6 +26,8 @@ std::vector<float> lut_levels(const LutParams& params) {
     }
     case Grid::integer:
       return even_levels(params.bits);
+    case Grid::gaussian:
+      return gaussian_levels(params.bits);
     case Grid::sign:
       break;
   }
@@ -39,7 +41,8 @@ void LutParams::visit(ParamVisitor& v) {
                            {"fp4", static_cast<int>(Grid::fp4)},
                            {"e2m1", static_cast<int>(Grid::e2m1)},
                            {"int", static_cast<int>(Grid::integer)},
-                           {"sign", static_cast<int>(Grid::sign)}};
+                           {"sign", static_cast<int>(Grid::sign)},
+                           {"gaussian", static_cast<int>(Grid::gaussian)}};
   const EnumNames scales = {{"f16", static_cast<int>(ScaleType::f16)},
                             {"f32", static_cast<int>(ScaleType::f32)},
                             {"e4m3", static_cast<int>(ScaleType::e4m3)}};
@@ -63,7 +66,8 @@ LutLayout::LutLayout(const LutParams& params)
       params_(params) {}
 
 std::string LutLayout::description() const {
-  static constexpr const char* kNames[] = {"NF", "FP", "E2M1 LUT ", "INT LUT ", "sign "};
+  static constexpr const char* kNames[] = {"NF", "FP", "E2M1 LUT ", "INT LUT ", "sign ",
+                                           "Gaussian LUT "};
   return cat(kNames[static_cast<std::size_t>(params_.grid)], params_.bits, " ",
              params_.group == 0 ? "row" : cat("g", params_.group),
              params_.scale == ScaleType::f16   ? ""

@@ -93,6 +93,16 @@ TEST(Grids, NormalFloatOfFourBitsIsThePublishedTable) {
     EXPECT_NEAR(static_cast<double>(levels[k]), published[k], 2e-6) << k;
 }
 
+TEST(Grids, GaussianLevelsAreMaxsTables) {
+  // J. Max, "Quantizing for Minimum Distortion" (1960), in units of the standard deviation.
+  const double three[] = {0.2451, 0.7560, 1.3439, 2.1520};
+  const auto levels = gaussian_levels(3);
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_NEAR(static_cast<double>(levels[4 + k]) * 2.1520, three[k], 2e-4);
+    EXPECT_EQ(levels[3 - k], -levels[4 + k]);
+  }
+}
+
 TEST(Grids, SinhGoesFromEvenToCompanded) {
   const auto even = sinh_levels(3, 0, 0), reference = even_levels(3);
   for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(even[k], reference[k], 1e-6);
