@@ -50,7 +50,7 @@ SINGLE.update({f"gptq+hadamard lut {b} g{g}": "quant.gptq: {%s, %s}" % (LUT % (b
                for b in (2, 3, 4, 5, 6) for g in (64, 128)})
 SINGLE.update({f"gptq+hadamard lut {b} g{g}, 2 passes": "quant.gptq: {%s, passes: 2, %s}" % (LUT % (b, g), HADAMARD)
                for b, g in ((3, 64),)})
-OPTIONS = ", ".join("{%s}" % (LUT % o) for o in ((2, 128), (2, 64), (3, 128), (3, 64), (4, 128), (4, 64), (5, 128), (6, 128), (8, 64)))
+OPTIONS = ", ".join("{%s}" % (LUT % o) for o in ((2, 128), (2, 64), (3, 128), (3, 64), (4, 64), (5, 64), (6, 64)))
 SINGLE.update({f"auto lut {b}": "quant.auto: {bits: %g, options: [%s], %s}" % (b, OPTIONS, HADAMARD) for b in (3.25, 3.5, 4.25)})
 # Whole files, the embedding inside the budget.
 WHOLE = {f"auto lut {b} whole": 'quant.auto: {layers: "*,model.embed_tokens", bits: %g, options: [%s], %s}' % (b, OPTIONS, HADAMARD)
