@@ -68,8 +68,7 @@ def sizes(path, original):
     parts = tensor_bytes(path)
     files = [f for f in path.rglob("*") if f.is_file()] if path.is_dir() else [path]
     layers = sum(b for n, b in parts.items() if in_layers(n))
-    shapes = {n: s for file in tensors.files(original) for n, s in ((k, e["shape"]) for k, e in tensors.header(file)[0].items())}
-    count = {n: int(quality_table.product(s)) for n, s in shapes.items()}
+    count = tensors.parameters(original)
     of_layers = sum(c for n, c in count.items() if in_layers(n))
     if not layers:
         raise RuntimeError(f"{path}: no tensor of a decoder layer is recognised by its name")
@@ -89,7 +88,7 @@ def evaluate(path, options):
 def make(tool, name, job, options):
     if tool == OURS:
         return quality_ours.quantize(cupel, job, quality_ours.points()[name])
-    return table.quantize(tool, name, job, options.peers)
+    return table.quantize(tool, job, options.peers)
 
 
 def setting_of(tool, name, options):
@@ -112,6 +111,8 @@ def point(tool, name, common, options):
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     job = {**common["job"], "out": out, "setting": setting}
+    if tool != OURS:
+        table.prepare(tool, job, options.peers)
     begin = time.time()
     path = make(tool, name, job, options)
     seconds = time.time() - begin
@@ -131,12 +132,13 @@ def shared_facts(options):
     n, samples = options.length_calibration, options.samples
     if len(ids) < n * samples:
         sys.exit(f"quality: {options.calibration} has {len(ids)} tokens, {samples} samples of {n} need {n * samples}")
-    shared = options.out / "shared" / digest(options.model)[:12]
-    shared.mkdir(parents=True, exist_ok=True)
-    job = {"model": options.model, "text": options.calibration, "samples": samples, "length": n, "device": options.device, "threads": options.threads, "shared": str(shared),
-           "calibration": [ids[i * n:(i + 1) * n] for i in range(samples)]}
     key = {"model": digest(options.model), "calibration": digest(options.calibration), "samples": samples, "length": n,
            "text": digest(options.text), "blocks": options.blocks, "block_length": options.length}
+    same = hashlib.sha256(json.dumps([key["model"], key["calibration"], samples, n]).encode()).hexdigest()
+    shared = options.out / "shared" / same[:12]
+    shared.mkdir(parents=True, exist_ok=True)
+    job = {"model": options.model, "text": options.calibration, "samples": samples, "length": n, "device": options.device, "threads": options.threads, "shared": shared,
+           "calibration": [ids[i * n:(i + 1) * n] for i in range(samples)]}
     version = subprocess.run([str(CUPEL), "--version"], check=True, capture_output=True, text=True).stdout.strip()
     return {"job": job, "key": key, "cupel": version, "machine": quality_table.machine(options.device)}
 

@@ -1,11 +1,7 @@
 """The table of quality.py: Pareto front, Markdown, and its place in docs/results.md."""
-import json, math, os, pathlib, platform, subprocess
+import json, os, pathlib, platform, subprocess
 
 BEGIN, END = "<!-- quality -->\n", "<!-- /quality -->"
-
-
-def product(shape):
-    return math.prod(shape)
 
 
 def machine(device):
@@ -59,14 +55,15 @@ def markdown(points, options, common):
     versions = sorted({(p["tool"], p["key"]["version"]) for p in points})
     k = common["key"]
     blocks = f"{points[0]['blocks']} blocks of {k['block_length']} tokens"
-    command = f"bench/quality.py --text {options.text.name} --length {options.length} --blocks {options.blocks} --device {options.device}"
+    command = f"bench/quality.py --text {options.text.name} --length {options.length} --blocks {options.blocks} --device {options.device}" + \
+        (f" --only '{options.only}'" if options.only != "*" else "")
     dates = sorted({p["date"] for p in points})
     head = (f"Command: `{command}`, {' to '.join(dict.fromkeys((dates[0], dates[-1])))}, "
-            f"{'; '.join(sorted({p['machine'] for p in points}))}. Versions: {'; '.join(f'{t} {v}' for t, v in versions)}. "
+            f"{'; '.join(sorted({p['machine'] for p in points}))}. Versions: {'; '.join(v if v.startswith(t) else f'{t} {v}' for t, v in versions)}. "
             f"Model: {options.model.name} (SHA-256 {k['model'][:12]}), {points[0]['parameters']} parameters, perplexity {points[0]['perplexity_original']:.3f}; "
             f"{blocks}; calibration {options.calibration.name}, {k['samples']} samples of {k['length']} tokens, the same for all. Bits are those of all tensors in the "
-            "file; \"layers\" counts the decoder layers alone. KL is to the original, nats a token. Front: no other point is smaller and nearer, by the size of the "
-            "whole file and by that of the layers.\n\n"
+            "file; \"layers\" counts the decoder layers alone. KL is to the original, nats a token; seconds are those of the "
+            "quantization alone. Front: no other point is smaller and nearer, by the size of the whole file and by that of the layers.\n\n"
             "| tool | setting | bits/weight | layers | MB | KL | perplexity | same top-1, % | seconds | front |\n"
             "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n")
     return head + "\n".join(row(p, whole, layers) for p in points) + "\n"

@@ -1,5 +1,5 @@
 """Headers of safetensors files with the standard library: names, shapes, bytes."""
-import json, pathlib, struct
+import json, math, pathlib, struct
 
 
 def files(folder):
@@ -18,3 +18,8 @@ def header(path):
 def sizes(folder):
     """Name to bytes of every tensor in the folder's safetensors files."""
     return {name: e["data_offsets"][1] - e["data_offsets"][0] for path in files(folder) for name, e in header(path)[0].items()}
+
+
+def parameters(folder):
+    """Name to number of elements."""
+    return {name: math.prod(e["shape"]) for path in files(folder) for name, e in header(path)[0].items()}

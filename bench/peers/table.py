@@ -29,9 +29,9 @@ def version(tool):
 
 
 def run(command, log, env=None):
-    """Runs a peer; its output goes to a file, and the file's end into the error."""
+    """Runs a peer; its output goes to a file, and the file's end into the error. What it drops where it stands lands there too."""
     with open(log, "w") as f:
-        done = subprocess.run(list(map(str, command)), stdout=f, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
+        done = subprocess.run(list(map(str, command)), stdout=f, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})}, cwd=pathlib.Path(log).parent)
     if done.returncode:
         end = " | ".join(pathlib.Path(log).read_text(errors="replace").strip().splitlines()[-4:])
         raise RuntimeError(f"{pathlib.Path(str(command[0])).name} exited with {done.returncode}; {log}: {end[-600:]}")
@@ -54,14 +54,22 @@ def setup(tool, folder):
     return python
 
 
-def quantize(tool, name, job, folder):
-    """Writes the peer's files into job["out"] and returns what `cupel eval` reads, a folder or a GGUF file."""
-    python, setting = setup(tool, folder), PEERS[tool]["settings"][name]
+def prepare(tool, job, folder):
+    """What all settings of a tool need, before anything is timed: its programs and, for llama.cpp, two shared files."""
+    python = setup(tool, folder)
+    if tool == "llama.cpp":
+        llama_cpp.prepare(python, folder / tool, job, run, version(tool))
+    return python
+
+
+def quantize(tool, job, folder):
+    """Writes the peer's files below job["out"] and returns what `cupel eval` reads, a folder or a GGUF file."""
+    python = setup(tool, folder)
     log = job["out"].with_name(job["out"].name + ".log")
     if tool == "llama.cpp":
-        return llama_cpp.quantize(python, folder / tool, setting, job, lambda command, log=log, **more: run(command, log, **more))
+        return llama_cpp.quantize(folder / tool, job, run, log)
     request = {"model": str(job["model"]), "calibration": job["calibration"], "out": str(job["out"]), "device": job["device"],
-               "setting": {"group": GROUP, **setting}}
+               "setting": {"group": GROUP, **job["setting"]}}
     asked = job["out"].with_name(job["out"].name + ".json")
     asked.write_text(json.dumps(request))
     run([python, HERE / PEERS[tool]["worker"], asked], log, {"HF_HUB_OFFLINE": "1", "PYTHONSAFEPATH": "1"})

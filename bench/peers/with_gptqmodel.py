@@ -1,7 +1,9 @@
 """Run by GPTQModel's own Python: quantizes what the request (a JSON file) asks for."""
-import json, sys
+import json, os, sys
 
 request = json.load(open(sys.argv[1]))
+if (os.cpu_count() or 1) < 3:
+    os.environ.setdefault("GPTQMODEL_CPU_WORKERS", "2")  # its own count for so few cores, 1, is refused by its loader
 from gptqmodel import GPTQModel, QuantizeConfig  # noqa: E402
 
 s = request["setting"]
