@@ -13,7 +13,7 @@
 namespace cupel::runtime {
 
 /// Keys and values of one sequence. Each layer's keys, and its values, are one contiguous range of
-/// addresses [context, kv_heads, head_dim or value_dim]; the operating system gives them memory
+/// addresses [context, kv_heads, one head as kernels/kv_row.h stores it]; the operating system gives them memory
 /// page by page when positions are first written. Low-rank keys and values are stored expanded.
 class KvCache {
  public:

@@ -214,7 +214,7 @@ std::string Session::description() const {
   if (!path.has_filename()) path = path.parent_path();
   return cat(path.filename().string(), " (runtime, ", kernels::isa_name(options.isa), ", ",
              options.activations == Activations::exact ? "exact" : "int8", " activations, ",
-             impl_->kv == KvType::f16 ? "f16" : "f32", " cache)");
+             kernels::kv_type_name(impl_->kv), " cache)");
 }
 
 }  // namespace cupel::runtime

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/kv_row.h"
 #include "runtime/model.h"
 #include "runtime/thread_pool.h"
 #include "text/generator.h"
@@ -15,7 +16,7 @@
 
 namespace cupel::runtime {
 
-enum class KvType { f16, f32 };
+using kernels::KvType;
 
 struct SessionOptions {
   int threads = 0;  ///< 0: usable_processors()
