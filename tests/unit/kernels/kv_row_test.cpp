@@ -74,16 +74,19 @@ TEST(KvRow, NumbersAreWithinHalfAStep) {
       }
 }
 
-TEST(KvRow, HeadsStandOnTheirOwn) {
+TEST(KvRow, HeadsStandOnTheirOwnAtEveryLevel) {
   for (const KvType type : kPacked) {
     const int64_t dim = 48, bytes = kv_head_bytes(type, dim);
     const auto x = normals(3 * dim, "heads");
-    std::vector<uint8_t> together(static_cast<std::size_t>(3 * bytes));
-    cpu_kernels(Isa::scalar).pack_kv(type, x.data(), 3, dim, together.data());
-    for (std::ptrdiff_t h = 0; h < 3; ++h) {
-      const Head alone(type, {x.begin() + h * dim, x.begin() + (h + 1) * dim});
-      EXPECT_TRUE(std::equal(alone.bytes.begin(), alone.bytes.end() - 1,
-                             together.begin() + h * bytes));
+    for (const Isa isa : available_isas()) {
+      std::vector<uint8_t> together(static_cast<std::size_t>(3 * bytes));
+      cpu_kernels(isa).pack_kv(type, x.data(), 3, dim, together.data());
+      for (std::ptrdiff_t h = 0; h < 3; ++h) {
+        const Head alone(type, {x.begin() + h * dim, x.begin() + (h + 1) * dim});
+        EXPECT_TRUE(std::equal(alone.bytes.begin(), alone.bytes.end() - 1,
+                               together.begin() + h * bytes))
+            << isa_name(isa) << ' ' << kv_type_name(type);
+      }
     }
   }
 }
