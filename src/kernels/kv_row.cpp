@@ -56,9 +56,8 @@ uint8_t to_e4m3(float x) {
   const uint32_t sign = std::bit_cast<uint32_t>(x) >> 24 & 0x80;
   // Below 2^-6 the numbers are multiples of 2^-9; above it the mantissa loses its last 20 bits and
   // the exponent's bias falls from 127 to 7.
-  const uint32_t code = size < 0x1p-6F
-                            ? static_cast<uint32_t>(std::nearbyint(size * 512.0F))
-                            : ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120U << 3);
+  const uint32_t code = size < 0x1p-6F ? static_cast<uint32_t>(std::nearbyint(size * 512.0F))
+                                       : ((bits + 0x7ffff + (bits >> 20 & 1)) >> 20) - (120U << 3);
   return static_cast<uint8_t>(sign | code);
 }
 

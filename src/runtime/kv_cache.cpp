@@ -72,6 +72,10 @@ void KvCache::copy(int64_t layer, const KvCache& from, int64_t end) {
   std::memcpy(values(layer), from.values(layer), static_cast<std::size_t>(end * values_.row_bytes));
 }
 
+int64_t KvCache::position_bytes() const {
+  return static_cast<int64_t>(windows_.size()) * (keys_.row_bytes + values_.row_bytes);
+}
+
 int64_t KvCache::bytes_read(int64_t positions) const {
   int64_t seen = 0;
   for (const int64_t window : windows_)

@@ -201,6 +201,9 @@ int64_t Session::max_length() const {
 const Model& Session::model() const {
   return *impl_->model;
 }
+int64_t Session::kv_position_bytes() const {
+  return impl_->cache.position_bytes();
+}
 int64_t Session::kv_bytes() const {
   return impl_->cache.bytes_held(position());
 }

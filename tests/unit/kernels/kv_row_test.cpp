@@ -83,8 +83,8 @@ TEST(KvRow, HeadsStandOnTheirOwnAtEveryLevel) {
       cpu_kernels(isa).pack_kv(type, x.data(), 3, dim, together.data());
       for (std::ptrdiff_t h = 0; h < 3; ++h) {
         const Head alone(type, {x.begin() + h * dim, x.begin() + (h + 1) * dim});
-        EXPECT_TRUE(std::equal(alone.bytes.begin(), alone.bytes.end() - 1,
-                               together.begin() + h * bytes))
+        EXPECT_TRUE(
+            std::equal(alone.bytes.begin(), alone.bytes.end() - 1, together.begin() + h * bytes))
             << isa_name(isa) << ' ' << kv_type_name(type);
       }
     }

@@ -130,6 +130,7 @@ TEST(KvCacheBytes, FollowTheType) {
   config.head_dim = 64;
   const auto of_head = [&](KvType type) {
     const KvCache cache(config, type, 128);
+    EXPECT_EQ(10 * cache.position_bytes(), cache.bytes_read(10));
     // 10 positions, keys and values.
     return cache.bytes_read(10) / (10 * 2 * config.layers * config.kv_heads);
   };
