@@ -93,19 +93,16 @@ uint16_t bf16_above(float x) {
 /// `least` is rounded down and the scale up, so that the sixteen numbers span the group.
 void pack_group(const float* x, int64_t n, uint8_t* out) {
   std::memset(out, 0, static_cast<std::size_t>(kKvGroupBytes));
-  std::array<uint16_t, 2> header = {format::f32_to_bf16(kNaN), format::f32_to_bf16(kNaN)};
-  if (std::isnan(largest_magnitude(x, n))) {
-    std::memcpy(out, header.data(), sizeof header);
-    return;
-  }
   const auto [low, high] = std::minmax_element(x, x + n);
-  header[1] = bf16_below(*low);
+  std::array<uint16_t, 2> header = {0, bf16_below(*low)};
   const float least = format::bf16_to_f32(header[1]);
   header[0] = bf16_above(*high / kFourBits - least / kFourBits);
   const float scale = format::bf16_to_f32(header[0]);
-  if (scale < kTinyBlock) header[0] = 0;
+  const bool finite = !std::isnan(largest_magnitude(x, n)) && std::isfinite(scale);
+  if (!finite) header.fill(format::f32_to_bf16(kNaN));
+  if (finite && scale < kTinyBlock) header[0] = 0;
   std::memcpy(out, header.data(), sizeof header);
-  if (header[0] == 0) return;
+  if (!finite || header[0] == 0) return;
   for (int64_t i = 0; i < n; ++i) {
     const float code = std::nearbyint(std::clamp((x[i] - least) / scale, 0.0F, kFourBits));
     out[kKvHeader + i % kKvPad] |= static_cast<uint8_t>(static_cast<int>(code) << i / kKvPad * 4);

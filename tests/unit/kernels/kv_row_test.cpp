@@ -113,6 +113,21 @@ TEST(KvRow, WhatIsNotFiniteShows) {
     }
 }
 
+TEST(KvRow, TheLargestNumbersAreKeptOrShow) {
+  const float most = std::numeric_limits<float>::max();
+  for (const KvType type : kPacked) {
+    std::vector<float> x(32, 1.0F);
+    x[0] = -most;
+    x[1] = most;
+    const Head head(type, x);
+    // bf16 has nothing below the least float.
+    if (type == KvType::int4)
+      EXPECT_TRUE(std::isnan(head.at(0)) && std::isnan(head.at(5)));
+    else
+      EXPECT_NEAR(head.at(1) / most, 1, 1e-6) << kv_type_name(type);
+  }
+}
+
 TEST(KvRow, Fp8IsE4m3) {
   // With 448 in the row the factor is 1 (256 for the smaller numbers that kv_code gives).
   auto x = normals(4000, "e4m3", 60.0);
