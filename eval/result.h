@@ -13,8 +13,8 @@ namespace cupel::eval {
 
 /// What `cupel eval` found: the object that --json prints.
 struct EvalResult {
-  std::string model;                  ///< path or name
-  std::string engine;                 ///< "LibTorch float32", "runtime avx2, exact activations"
+  std::string model;   ///< path or name
+  std::string engine;  ///< "LibTorch float32", "runtime avx2, exact activations, f32 cache"
   int64_t bytes = 0, parameters = 0;  ///< 0: not known, as of a model behind a server
   double bits_per_weight = 0;         ///< file bytes x 8 / parameters, embeddings and head included
   double bits_per_weight_matrices = 0;  ///< the quantized matrices alone; 0 when there are none

@@ -7,6 +7,7 @@
 #include "format/element_type.h"
 #include "kernels/activations.h"
 #include "kernels/isa.h"
+#include "kernels/kv_row.h"
 #include "kernels/row_transform.h"
 
 namespace cupel::kernels {
@@ -30,9 +31,9 @@ struct DenseMatrix {
 };
 
 /// Keys [positions, kv_heads, head_dim] and values [positions, kv_heads, value_dim] of one layer
-/// and one sequence, f32 or f16.
+/// and one sequence, each head as kv_row.h says.
 struct KvView {
-  format::ElementType type = format::ElementType::f16;
+  KvType type = KvType::f16;
   const void* keys = nullptr;
   const void* values = nullptr;
   int64_t kv_heads = 0, head_dim = 0, value_dim = 0;
@@ -114,12 +115,16 @@ struct CpuKernels {
   /// Attention of one position, query heads [head_begin, head_end) (head h reads KV head
   /// h / (heads / kv_heads)): out is [heads, value_dim]. Positions in chunks of 256 from
   /// query.begin on with running maximum and sum, merged in order, the sink last: the result
-  /// depends on the query and what it sees alone, not on batch, chunking or cache.
+  /// depends on the query and what it sees alone, not on batch, chunking or cache. A head's factor
+  /// multiplies the sum of q and codes, before the scale; a value's its weights, after their sum.
   void (*attention)(const AttentionQuery& query, const KvView& kv, float* out, int64_t head_begin,
                     int64_t head_end) = nullptr;
 
-  /// n numbers to and from the cache's f16.
+  /// n numbers to the cache's f16.
   void (*to_f16)(const float* x, uint16_t* out, int64_t n) = nullptr;
+
+  /// The packed types of the cache (kv_row.h).
+  void (*pack_kv)(KvType type, const float* x, int64_t heads, int64_t dim, uint8_t* out) = nullptr;
 };
 
 /// The table of an instruction set; every entry is filled. Fault::environment if the processor

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "format/hadamard.h"
+#include "format/weight_code.h"
+
 namespace cupel::runtime {
 namespace {
 
@@ -22,6 +25,8 @@ AttentionStep::AttentionStep(StepContext& context)
   key_width_ = kv_heads * config.head_dim;
   value_width_ = kv_heads * config.values_dim();
   output_width_ = config.heads * config.values_dim();
+  if (format::hadamard_order(config.head_dim))
+    mix_ = kernels::row_transform({.id = "keys", .hadamard = static_cast<int>(config.head_dim)});
 }
 
 int64_t AttentionStep::floats() const {
@@ -140,6 +145,10 @@ void AttentionStep::finish(int64_t layer, int64_t t) {
     }
   }
   const StepRow& row = c_.rows[static_cast<std::size_t>(t)];
+  if (row.cache->mixes_keys() && !mix_.identity()) {
+    c_.cpu.transform(q, query_width_, mix_);
+    c_.cpu.transform(k, key_width_, mix_);
+  }
   row.cache->store(c_.cpu, layer, row.position, k, v);
 }
 

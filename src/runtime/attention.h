@@ -51,6 +51,7 @@ class AttentionStep {
   std::span<const Segment> step_;
   RopeTable rope_;
   std::optional<RopeTable> local_rope_;
+  kernels::RowTransform mix_;  // of a head's queries and keys, see KvCache::mixes_keys()
   int64_t query_width_, key_width_, value_width_, output_width_;
   Buffer<float> q_th_, k_th_, v_th_;
   // Low rank: queries, what kv_a gives, its normalised part, what kv_b gives.

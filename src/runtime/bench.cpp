@@ -50,6 +50,8 @@ class Bench {
     session_.forward(ids(0, options.depth), 0);
   }
 
+  int64_t kv_position_bytes() const { return session_.kv_position_bytes(); }
+
   BenchResult prompt() {
     BenchResult result = named("pp", options_.prompt);
     const auto run = [&] {
@@ -115,6 +117,7 @@ BenchReport bench(std::shared_ptr<const Model> model, const BenchOptions& option
     report.probe_gb_per_second = read_bandwidth(pool) / 1e9;
   }
   Bench bench(std::move(model), options, session);
+  report.kv_position_bytes = bench.kv_position_bytes();
   if (options.prompt > 0) report.results.push_back(bench.prompt());
   if (options.generate > 0) report.results.push_back(bench.generate());
   return report;

@@ -25,6 +25,7 @@ struct BenchResult {
 struct BenchReport {
   int threads = 0;
   double probe_gb_per_second = 0;  ///< read bandwidth of these threads, measured in this run
+  int64_t kv_position_bytes = 0;   ///< of the KV cache, one position
   std::vector<BenchResult> results;
 };
 BenchReport bench(std::shared_ptr<const Model> model, const BenchOptions& options);

@@ -20,7 +20,7 @@ int64_t round_up(int64_t n, int64_t to) {
 }  // namespace
 
 KvCache::Plane KvCache::plane_of(int64_t dim) const {
-  const int64_t row = kv_heads_ * dim * (type_ == KvType::f16 ? 2 : 4);
+  const int64_t row = kv_heads_ * kernels::kv_head_bytes(type_, dim);
   return {dim, row, round_up(context_ * row, page_bytes_)};
 }
 
@@ -48,14 +48,15 @@ KvCache::~KvCache() {
 }
 
 kernels::KvView KvCache::view(int64_t layer) const {
-  const auto type = type_ == KvType::f16 ? format::ElementType::f16 : format::ElementType::f32;
-  return {type, keys(layer), values(layer), kv_heads_, keys_.dim, values_.dim};
+  return {type_, keys(layer), values(layer), kv_heads_, keys_.dim, values_.dim};
 }
 
 void KvCache::store(const kernels::CpuKernels& cpu, const Plane& plane, const float* from,
                     std::byte* to) const {
   if (type_ == KvType::f16)
     cpu.to_f16(from, reinterpret_cast<uint16_t*>(to), kv_heads_ * plane.dim);
+  else if (type_ != KvType::f32)
+    cpu.pack_kv(type_, from, kv_heads_, plane.dim, reinterpret_cast<uint8_t*>(to));
   else
     std::memcpy(to, from, static_cast<std::size_t>(plane.row_bytes));
 }
@@ -69,6 +70,10 @@ void KvCache::store(const kernels::CpuKernels& cpu, int64_t layer, int64_t posit
 void KvCache::copy(int64_t layer, const KvCache& from, int64_t end) {
   std::memcpy(keys(layer), from.keys(layer), static_cast<std::size_t>(end * keys_.row_bytes));
   std::memcpy(values(layer), from.values(layer), static_cast<std::size_t>(end * values_.row_bytes));
+}
+
+int64_t KvCache::position_bytes() const {
+  return static_cast<int64_t>(windows_.size()) * (keys_.row_bytes + values_.row_bytes);
 }
 
 int64_t KvCache::bytes_read(int64_t positions) const {

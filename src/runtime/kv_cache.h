@@ -13,8 +13,9 @@
 namespace cupel::runtime {
 
 /// Keys and values of one sequence. Each layer's keys, and its values, are one contiguous range of
-/// addresses [context, kv_heads, head_dim or value_dim]; the operating system gives them memory
-/// page by page when positions are first written. Low-rank keys and values are stored expanded.
+/// addresses [context, kv_heads, one head as kernels/kv_row.h stores it]; the operating system
+/// gives them memory page by page when positions are first written. Low-rank keys and values are
+/// stored expanded.
 class KvCache {
  public:
   /// Fault::user for a context whose addresses cannot be reserved; the message names its size.
@@ -30,6 +31,12 @@ class KvCache {
   /// Takes over a layer's positions before `end` from another cache of the same model and type.
   void copy(int64_t layer, const KvCache& from, int64_t end);
   int64_t context() const { return context_; }
+  /// Whether queries and keys are to go through a Hadamard transform of the head's width first:
+  /// their products stay, and no dimension of a key sets the step of the others any more (QuaRot:
+  /// Outlier-Free 4-Bit Inference in Rotated LLMs). Not for fp8, whose step follows each number. A
+  /// head whose width has no such matrix stays as it is.
+  bool mixes_keys() const { return type_ == KvType::int8 || type_ == KvType::int4; }
+  int64_t position_bytes() const;  ///< of one position, all layers
   /// What a step that looks back over `positions` reads.
   int64_t bytes_read(int64_t positions) const;
   /// Memory that `positions` take, whole pages.

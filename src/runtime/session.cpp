@@ -201,6 +201,9 @@ int64_t Session::max_length() const {
 const Model& Session::model() const {
   return *impl_->model;
 }
+int64_t Session::kv_position_bytes() const {
+  return impl_->cache.position_bytes();
+}
 int64_t Session::kv_bytes() const {
   return impl_->cache.bytes_held(position());
 }
@@ -214,7 +217,7 @@ std::string Session::description() const {
   if (!path.has_filename()) path = path.parent_path();
   return cat(path.filename().string(), " (runtime, ", kernels::isa_name(options.isa), ", ",
              options.activations == Activations::exact ? "exact" : "int8", " activations, ",
-             impl_->kv == KvType::f16 ? "f16" : "f32", " cache)");
+             kernels::kv_type_name(impl_->kv), " cache)");
 }
 
 }  // namespace cupel::runtime

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/kv_row.h"
 #include "runtime/model.h"
 #include "runtime/thread_pool.h"
 #include "text/generator.h"
@@ -15,7 +16,7 @@
 
 namespace cupel::runtime {
 
-enum class KvType { f16, f32 };
+using kernels::KvType;
 
 struct SessionOptions {
   int threads = 0;  ///< 0: usable_processors()
@@ -62,8 +63,9 @@ class Session final : public text::Generator, public text::Scorer {
                   const std::function<void(std::size_t, const text::LogitRows&)>& sink) override;
 
   const Model& model() const;
-  int64_t kv_bytes() const;       ///< held by the positions in use
-  int64_t kv_bytes_read() const;  ///< read from the cache by a step at this position
+  int64_t kv_position_bytes() const;  ///< of one position
+  int64_t kv_bytes() const;           ///< held by the positions in use
+  int64_t kv_bytes_read() const;      ///< read from the cache by a step at this position
 
  private:
   struct Impl;

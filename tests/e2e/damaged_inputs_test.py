@@ -52,6 +52,19 @@ class Damaged(unittest.TestCase):
             r = cupel("logits", self.base / m, "--ids", "1,2,3", "--last")
             self.assertEqual(r.returncode, 0, r.stderr)
 
+    def test_types_of_the_cache(self):
+        seen = {}
+        for kv in ("f32", "f16", "int8", "fp8", "int4"):
+            r = cupel("logits", self.base / "m.cupel", "--ids", "1,2,3", "--last", "--kv", kv)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            seen[kv] = r.stdout
+        self.assertEqual(len(set(seen.values())), len(seen), "types that give the same logits")
+        self.assertEqual(cupel("logits", self.base / "m.cupel", "--ids", "1,2,3", "--last").stdout, seen["f32"])
+        for command, arguments in ((("logits",), ("--ids", "1")), (("generate",), ("--prompt", "A")), (("bench",), ("-n", "1")),
+                                   (("eval",), ("--engine", "runtime", "--perplexity", str(ROOT / "data" / "heldout.txt")))):
+            self.refused(self.base / "m.cupel", 2, "'int5'", "f16, f32, int8, int4 or fp8", command=command,
+                         arguments=(*arguments, "--kv", "int5"))
+
     def test_nothing_there(self):
         self.refused(self.base / "no-such-model", 2, "no-such-model")
         empty = self.base / "empty-folder"

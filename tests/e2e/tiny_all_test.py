@@ -164,6 +164,9 @@ class TinyAll(TaskChecks, unittest.TestCase):
         b = cupel_json("bench", self.artifact, "-p", 32, "-n", 16, "-r", 2, "--json")
         self.assertGreater(b["probe_gb_per_second"], 0)
         self.assertEqual({r["test"] for r in b["results"]}, {"pp32", "tg16"})
+        small = cupel_json("bench", self.artifact, "-p", 0, "-n", 1, "-r", 1, "--kv", "int8", "--json")
+        self.assertEqual((b["kv"], small["kv"]), ("f16", "int8"))
+        self.assertLess(small["kv_position_bytes"], b["kv_position_bytes"])
 
     def test_needs_glibc_alone_and_runs_in_an_empty_root(self):
         libraries = subprocess.run(["ldd", str(BIN / "cupel")], capture_output=True, text=True, check=True).stdout

@@ -24,6 +24,8 @@ void print_json(const runtime::BenchReport& report, const BenchCommand& command)
                                       {"device", "cpu"},
                                       {"machine", machine()},
                                       {"activations", command.runtime.activations},
+                                      {"kv", command.runtime.kv},
+                                      {"kv_position_bytes", report.kv_position_bytes},
                                       {"probe_gb_per_second", report.probe_gb_per_second},
                                       {"results", results}};
   print_out(out.dump(2) + "\n");
@@ -44,9 +46,10 @@ int bench_command(const CommonOptions& common, const BenchCommand& command) {
     print_json(report, command);
     return 0;
   }
-  std::string text =
-      cat(machine(), "\n", report.threads, " threads, ", command.runtime.activations,
-          " activations, read bandwidth probe ", fixed(report.probe_gb_per_second, 1), " GB/s\n");
+  std::string text = cat(machine(), "\n", report.threads, " threads, ", command.runtime.activations,
+                         " activations, ", command.runtime.kv, " cache (", report.kv_position_bytes,
+                         " bytes a position), read bandwidth probe ",
+                         fixed(report.probe_gb_per_second, 1), " GB/s\n");
   for (const auto& r : report.results) {
     text +=
         cat(r.test, "  ", fixed(r.tokens_per_second, 1), " +- ", fixed(r.stddev, 1), " tokens/s");

@@ -58,12 +58,10 @@ std::shared_ptr<const runtime::Model> open_runtime(const CommonOptions& common,
 
 runtime::SessionOptions session_options(const CommonOptions& common,
                                         const RuntimeOptions& options) {
-  CUPEL_CHECK(options.kv == "f16" || options.kv == "f32", user, "--kv must be f16 or f32, not '",
-              options.kv, "'");
   runtime::SessionOptions session;
   session.threads = common.threads;
   session.context = options.context;
-  session.kv = options.kv == "f32" ? runtime::KvType::f32 : runtime::KvType::f16;
+  session.kv = in_frame("reading --kv", [&] { return kernels::kv_type_from_name(options.kv); });
   return session;
 }
 

@@ -31,7 +31,7 @@ void print_out(std::string_view text);
 struct RuntimeOptions {
   std::string model;
   std::string activations = "exact";  ///< exact | int8
-  std::string kv = "f16";             ///< f16 | f32
+  std::string kv = "f16";             ///< f16 | f32 | int8 | int4 | fp8
   int64_t context = 0;
 };
 std::shared_ptr<const runtime::Model> open_runtime(const CommonOptions& common,

@@ -216,7 +216,7 @@ Subject open_runtime_subject(const CommonOptions& common, const EvalCommand& com
   s.packed = open_runtime(common, options);
   options.context = context_for(command, s.packed->config());
   s.facts = model_facts(path, cat("runtime ", kernels::isa_name(s.packed->options().isa), ", ",
-                                  command.activations, " activations"));
+                                  command.activations, " activations, ", command.kv, " cache"));
   s.tokenizer = s.packed->tokenizer();
   auto session = std::make_unique<runtime::Session>(s.packed, session_options(common, options));
   s.generator = session.get();

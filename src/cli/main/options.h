@@ -40,7 +40,7 @@ inline void add_runtime(CLI::App& command, RuntimeOptions& options) {
       ->required();
   command.add_option("--activations", options.activations,
                      "exact (two int8 passes) or int8 (faster prompts)");
-  command.add_option("--kv", options.kv, "type of the KV cache: f16 or f32");
+  command.add_option("--kv", options.kv, "type of the KV cache: f16, f32, int8, int4 or fp8");
   command.add_option("--context", options.context,
                      "positions of the KV cache (0: the model's, at most 4096)");
 }
@@ -129,7 +129,7 @@ inline void add_eval(CLI::App& command, CommonOptions& common, EvalCommand& e, b
   command.add_option("--weights-dtype", e.weights_dtype,
                      "round weights after reading: stored, float32, bfloat16, float16");
   command.add_option("--activations", e.activations, "runtime engine: exact or int8");
-  command.add_option("--kv", e.kv, "runtime engine: f32 or f16");
+  command.add_option("--kv", e.kv, "runtime engine: type of the KV cache, as for generate");
   add_tasks(command, e.tasks);
   add_server(command, e.server);
   command.add_option("--json", e.json_file, "write the result here ('-': standard output)");

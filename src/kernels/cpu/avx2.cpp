@@ -21,6 +21,7 @@ constexpr int kDenseOutputs = 2, kDenseRows = 3;
 #include "kernels/cpu/elementwise.inl"
 #include "kernels/cpu/quantize.inl"
 #include "kernels/cpu/dense.inl"
+#include "kernels/cpu/kv_rows.inl"
 #include "kernels/cpu/attention.inl"
 #include "kernels/cpu/uniform.inl"
 #include "kernels/cpu/avx2_uniform.inl"
@@ -45,6 +46,7 @@ constinit const CpuKernels kAvx2Kernels = {
     .transform = transform,
     .attention = attention,
     .to_f16 = to_f16,
+    .pack_kv = pack_kv,
 };
 
 }  // namespace cupel::kernels

@@ -93,6 +93,12 @@ inline Vec load_signs(const int8_t* p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
 
+/// E4M3 as f16 of the same fields: 2^-8 times the numbers.
+inline Vec load_e4m3(const uint8_t* p) {
+  const __m128i wide = _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  return _mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(wide, 7), _mm_set1_epi16(static_cast<int16_t>(0xbfff))));
+}
+
 inline float first_lane(Vec a) { return _mm256_cvtss_f32(a); }
 /// The sum of 16 lanes in the canonical order (cpu.h).
 inline float lane_sum(const Vec (&a)[kParts]) {

@@ -82,6 +82,12 @@ inline Ints shift_right16(Ints a) {
 inline Ints to_ints(Vec a) { return _mm512_cvtps_epi32(a); }
 inline Vec to_floats(Ints a) { return _mm512_cvtepi32_ps(a); }
 
+/// E4M3 as f16 of the same fields: 2^-8 times the numbers.
+inline Vec load_e4m3(const uint8_t* p) {
+  const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(static_cast<int16_t>(0xbfff))));
+}
+
 inline float first_lane(Vec a) { return _mm512_cvtss_f32(a); }
 inline __m256 low_half(Vec a) { return _mm512_castps512_ps256(a); }
 inline __m256 high_half(Vec a) { return _mm512_extractf32x8_ps(a, 1); }

@@ -151,6 +151,7 @@ constinit const CpuKernels kScalarKernels = {
     .transform = scalar::transform,
     .attention = scalar::attention,
     .to_f16 = scalar::to_f16,
+    .pack_kv = pack_kv,
 };
 
 }  // namespace cupel::kernels

@@ -13,21 +13,17 @@ namespace {
 constexpr int64_t kChunk = 256;  // positions, see CpuKernels::attention
 constexpr int64_t kSlice = 64;   // dimensions of the output that are summed together
 
-/// One KV head: element d of position p lies at offset (p * kv_heads + head) * width + d.
+/// One KV head.
 struct HeadView {
   const KvView& kv;
   int64_t head;
-  float key(int64_t position, int64_t d) const { return at(kv.keys, kv.head_dim, position, d); }
-  float value(int64_t position, int64_t d) const {
-    return at(kv.values, kv.value_dim, position, d);
-  }
+  const uint8_t* key(int64_t position) const { return at(kv.keys, kv.head_dim, position); }
+  const uint8_t* value(int64_t position) const { return at(kv.values, kv.value_dim, position); }
 
  private:
-  float at(const void* plane, int64_t width, int64_t position, int64_t d) const {
-    const int64_t i = (position * kv.kv_heads + head) * width + d;
-    if (kv.type == format::ElementType::f16)
-      return format::f16_to_f32(static_cast<const uint16_t*>(plane)[i]);
-    return static_cast<const float*>(plane)[i];
+  const uint8_t* at(const void* plane, int64_t dim, int64_t position) const {
+    return static_cast<const uint8_t*>(plane) +
+           (position * kv.kv_heads + head) * kv_head_bytes(kv.type, dim);
   }
 };
 
@@ -43,8 +39,10 @@ void weigh(const AttentionQuery& query, const float* q, const HeadView& head, in
            int64_t n, ChunkWeights& w) {
   for (int64_t p = 0; p < n; ++p) {
     LaneSums dot;
-    for (int64_t d = 0; d < head.kv.head_dim; ++d) dot.add_product(d, head.key(begin + p, d), q[d]);
-    w.values[p] = dot.total() * query.scale;
+    const uint8_t* key = head.key(begin + p);
+    for (int64_t d = 0; d < head.kv.head_dim; ++d)
+      dot.add_product(d, kv_code(head.kv.type, key, d), q[d]);
+    w.values[p] = dot.total() * kv_factor(head.kv.type, key) * query.scale;
     if (query.cap > 0) w.values[p] = capped(w.values[p], query.cap);
     w.maximum = std::max(w.maximum, w.values[p]);
   }
@@ -62,9 +60,12 @@ void merge(const HeadView& head, int64_t begin, int64_t n, const ChunkWeights& w
   for (int64_t from = 0; from < head.kv.value_dim; from += kSlice) {
     const int64_t dims = std::min(kSlice, head.kv.value_dim - from);
     float sums[kSlice] = {};
-    for (int64_t p = 0; p < n; ++p)
+    for (int64_t p = 0; p < n; ++p) {
+      const uint8_t* value = head.value(begin + p);
+      const float weight = w.values[p] * kv_factor(head.kv.type, value);
       for (int64_t d = 0; d < dims; ++d)
-        sums[d] = std::fma(w.values[p], head.value(begin + p, from + d), sums[d]);
+        sums[d] = std::fma(weight, kv_code(head.kv.type, value, from + d), sums[d]);
+    }
     for (int64_t d = 0; d < dims; ++d) out[from + d] = std::fma(out[from + d], keep, sums[d] * add);
   }
 }

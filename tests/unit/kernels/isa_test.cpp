@@ -23,7 +23,8 @@ TEST_P(EachIsa, TableIsFilledOrRefused) {
   EXPECT_TRUE(kernels.quantize && kernels.uniform && kernels.dense && kernels.rms_norm &&
               kernels.silu_mul && kernels.gelu_tanh_mul && kernels.gelu_mul &&
               kernels.clamped_swiglu && kernels.cap && kernels.sigmoid && kernels.softmax &&
-              kernels.rope && kernels.transform && kernels.attention && kernels.to_f16);
+              kernels.rope && kernels.transform && kernels.attention && kernels.to_f16 &&
+              kernels.pack_kv);
   EXPECT_EQ(isa_from_name(isa_name(GetParam())), GetParam());
 }
 

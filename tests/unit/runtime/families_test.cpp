@@ -130,6 +130,16 @@ TEST_P(EachFamily, ThreadsChunksAndLevelsChangeNothing) {
             << kernels::isa_name(isa) << ", " << threads << " threads, chunks of " << chunk;
 }
 
+TEST_P(EachFamily, PackedCachesHaveTheSameBitsAtEveryLevel) {
+  const std::string path = write_folder(model_, cat("family_kv_", GetParam().name));
+  for (const KvType kv : {KvType::int8, KvType::fp8, KvType::int4}) {
+    const auto first = run(path, {.isa = Isa::scalar}, {.threads = 1, .kv = kv});
+    for (const Isa isa : levels())
+      EXPECT_EQ(run(path, {.isa = isa}, {.threads = 3, .kv = kv, .prompt_chunk = 7}), first)
+          << kernels::isa_name(isa) << ' ' << kernels::kv_type_name(kv);
+  }
+}
+
 TEST_P(EachFamily, PackedMatchesWhatItStores) {
   TinyModel stored;
   const std::string path =
