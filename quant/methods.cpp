@@ -6,10 +6,14 @@ namespace cupel::quant {
 
 void add_rtn(Registry<core::Quantizer>& registry);
 void add_gptq(Registry<core::Quantizer>& registry);
+void add_hqq(Registry<core::Quantizer>& registry);
+void add_sign_round(Registry<core::Quantizer>& registry);
 
 void register_methods(Registry<core::Quantizer>& registry) {
   add_rtn(registry);
   add_gptq(registry);
+  add_hqq(registry);
+  add_sign_round(registry);
 }
 
 }  // namespace cupel::quant
