@@ -173,5 +173,32 @@ TEST(SignRoundOfBlocks, OtherStepsTakeTheRestOfTheBlock) {
         << name;
 }
 
+TEST(SignRoundOfBlocks, AnExpertThatNoTokenReachesIsRoundedPlainly) {
+  format::ModelConfig config = tiny_config();
+  config.family = "mixtral";
+  config.layers = 1;
+  config.kinds = {{.sparse = true}};
+  config.experts = {.count = 4, .active = 1, .width = 24};
+  Model model = lively_model(config, 5);
+  at::Tensor& router_ei = model.layer(0).of(format::Role::router);
+  router_ei[3].copy_(router_ei.slice(0, 0, 3).mean(0));  // never the largest
+  const TemporaryFolder folder;
+  UnitStore store(folder / "run");
+  const Outcome out =
+      quantize(model, {step("sign-round", "{objective: block, steps: 8, batch: 3}")}, store);
+  EXPECT_EQ(out.total, 1);
+  ASSERT_EQ(out.done.size(), 4u + 4 * 3);
+  int64_t plain = 0;
+  for (const auto& [name, m] : out.done) {
+    const bool dead = name.find("experts.3.") != std::string::npos;
+    EXPECT_EQ(m.result.fallback, dead ? "plain rounding: no calibration token reached it" : "")
+        << name;
+    EXPECT_EQ(m.weighted, !dead) << name;
+    EXPECT_LT(m.relative_error, 0.1) << name;
+    plain += dead;
+  }
+  EXPECT_EQ(plain, 3);
+}
+
 }  // namespace
 }  // namespace cupel::core
