@@ -174,8 +174,9 @@ struct Measured {
                                                  ///< them
 };
 
+/// tr(E H E^T): products in float32 on the weights' device, their sum in float64.
 double squared(const at::Tensor& e_oi, const at::Tensor& h_ii) {
-  return (at::matmul(e_oi, h_ii) * e_oi).sum().item<double>();
+  return (at::matmul(e_oi, h_ii) * e_oi).sum(at::kDouble).item<double>();
 }
 
 class AutoPlanner : public core::Planner {
@@ -186,6 +187,10 @@ class AutoPlanner : public core::Planner {
   void add(const core::MatrixGroup& group, const core::Stats& stats) override {
     Measured m{.id = group.id, .names = group.names, .ladder = {.name = group.id, .rungs = {}},
                .decoded = {}};
+    const bool known = stats.second_moment_ii.defined() && stats.tokens > 0;
+    const at::Tensor h_ii =
+        known ? stats.second_moment_ii.to(group.weights_oi.front().device(), at::kFloat)
+              : at::Tensor();
     for (const Option& option : method_->options()) {
       const auto results =
           method_->rounded(group, stats, Rng(rng_).child(group.id), option, true);
@@ -194,9 +199,8 @@ class AutoPlanner : public core::Planner {
       for (std::size_t i = 0; i < results.size(); ++i) {
         const auto& code = results[i].code;
         rung.bytes += code.layout->bits(code.rows, code.cols) / 8;
-        const at::Tensor w = core::host_float(group.weights_oi[i]);
         const at::Tensor v = core::decoded_weight(code);
-        rung.cost += cost(group, i, stats, w, v);
+        rung.cost += cost(group, i, h_ii, v.to(group.weights_oi[i].device()));
         decoded.push_back(v.to(at::kBFloat16));
         if (&option == &method_->options().front()) weights_ += code.rows * code.cols;
       }
@@ -234,23 +238,26 @@ class AutoPlanner : public core::Planner {
   }
 
  private:
-  double cost(const core::MatrixGroup& group, std::size_t i, const core::Stats& stats,
-              const at::Tensor& w_oi, const at::Tensor& v_oi) const {
-    const at::Tensor e_oi = (w_oi - v_oi).to(at::kDouble);
+  double cost(const core::MatrixGroup& group, std::size_t i, const at::Tensor& h_ii,
+              const at::Tensor& v_oi) const {
+    const at::Tensor& w_oi = group.weights_oi[i];
+    const at::Tensor e_oi = w_oi - v_oi;
     const core::GradientStats* g = group.gradient(i);
     const Score score = method_->params().score;
     if (score == Score::fisher && g && g->fisher_oi.defined())
-      return (g->fisher_oi * e_oi * e_oi).sum().item<double>();
+      return (g->fisher_oi.to(e_oi.device()) * e_oi * e_oi).sum(at::kDouble).item<double>();
     if (score == Score::first_order && g && g->gradient_oi.defined())
-      return (g->gradient_oi.abs() * e_oi.abs()).sum().item<double>();
-    if (!stats.second_moment_ii.defined() || stats.tokens <= 0)
-      return relative((e_oi * e_oi).sum().item<double>(),
-                      w_oi.to(at::kDouble).square().sum().item<double>());
-    const at::Tensor h = stats.second_moment_ii.to(at::kCPU, at::kDouble);
-    if (score == Score::two_sided && g && g->output_moment_oo.defined())
-      return (at::matmul(g->output_moment_oo, at::matmul(e_oi, h)) * e_oi).sum().item<double>() /
-             static_cast<double>(stats.tokens) / static_cast<double>(g->tokens);
-    return relative(squared(e_oi, h), squared(w_oi.to(at::kDouble), h));
+      return (g->gradient_oi.to(e_oi.device()).abs() * e_oi.abs()).sum(at::kDouble).item<double>();
+    if (!h_ii.defined())
+      return relative(e_oi.square().sum(at::kDouble).item<double>(),
+                      w_oi.square().sum(at::kDouble).item<double>());
+    if (score == Score::two_sided && g && g->output_moment_oo.defined()) {
+      const at::Tensor moment_oo = g->output_moment_oo.to(e_oi.device(), at::kFloat);
+      return (at::matmul(moment_oo, at::matmul(e_oi, h_ii)) * e_oi)
+          .sum(at::kDouble)
+          .item<double>();
+    }
+    return relative(squared(e_oi, h_ii), squared(w_oi, h_ii));
   }
   static double relative(double error, double whole) { return whole > 0 ? error / whole : 0; }
 

@@ -9,6 +9,8 @@ void add_gptq(Registry<core::Quantizer>& registry);
 void add_auto(Registry<core::Quantizer>& registry);
 void add_tile(Registry<core::Quantizer>& registry);
 void add_annealed(Registry<core::Quantizer>& registry);
+void add_hqq(Registry<core::Quantizer>& registry);
+void add_sign_round(Registry<core::Quantizer>& registry);
 
 void register_methods(Registry<core::Quantizer>& registry) {
   add_rtn(registry);
@@ -16,6 +18,8 @@ void register_methods(Registry<core::Quantizer>& registry) {
   add_auto(registry);
   add_tile(registry);
   add_annealed(registry);
+  add_hqq(registry);
+  add_sign_round(registry);
 }
 
 }  // namespace cupel::quant

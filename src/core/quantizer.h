@@ -42,8 +42,8 @@ struct MatrixResult {
 
 class Planner;
 
-/// A handle to the decoder block for methods that optimise a whole block. Implemented by the
-/// pipeline.
+/// A handle to the decoder block for methods that optimise a whole block
+/// (core/pipeline/block_handle.h).
 class BlockHandle;
 
 /// A method that decides which codes represent a matrix. Stateless between groups; results depend
@@ -55,7 +55,10 @@ class Quantizer {
   /// What it wants to know about the loss: costs a backward pass over the calibration text.
   virtual GradientNeeds gradient_needs() const { return {}; }
   /// One result per matrix, in order. Never gives up a matrix: where the statistics can't be used,
-  /// it falls back to plain rounding, its transform to no scaling, and says so.
+  /// it falls back to plain rounding, its transform to no scaling, and says so. A method with
+  /// needs().block is called once per decoder block with a handle; `group` then holds all of its
+  /// matrices, in the order of the handle's parts, and `stats` nothing: each part has its own.
+  /// Outside decoder blocks (embedding, head) it is called like the others, without a handle.
   virtual std::vector<MatrixResult> quantize(const MatrixGroup& group, const Stats& stats,
                                              BlockHandle* block, const Rng& rng) const = 0;
   /// The layout that it writes; with a planner, one of them.

@@ -15,9 +15,11 @@ struct Needs {
   bool second_moment = false;  ///< sum of x x^T
   bool absmax = false;         ///< largest |x| per input
   bool abs_sum = false;        ///< sum of |x| per input
-  bool any() const { return second_moment || absmax || abs_sum; }
+  bool block = false;          ///< the whole block at once (core::BlockHandle)
+  bool any() const { return second_moment || absmax || abs_sum || block; }
   Needs operator|(const Needs& o) const {
-    return {second_moment || o.second_moment, absmax || o.absmax, abs_sum || o.abs_sum};
+    return {second_moment || o.second_moment, absmax || o.absmax, abs_sum || o.abs_sum,
+            block || o.block};
   }
 };
 

@@ -21,7 +21,7 @@ CASES = [  # name, recipe, texts that the message must hold
     ("unknown method", HEAD + "steps:\n  - quant.gtpq: {}\n", ["r.yaml:4:5", "quant.gtpq", "did you mean 'quant.gptq'"]),
     ("step with two keys", HEAD + "steps:\n  - quant.rtn: {}\n    quant.gptq: {}\n", ["one `name: {parameters}`"]),
     ("steps a mapping", HEAD + "steps: {quant.rtn: {}}\n", ["a list of steps"]),
-    ("bits too large", HEAD + "steps:\n  - quant.rtn: {layout: {uniform: {bits: 9}}}\n", ["'bits' must lie in [2, 8], not 9", "^"]),
+    ("bits too large", HEAD + "steps:\n  - quant.rtn: {layout: {uniform: {bits: 9}}}\n", ["'bits' must lie in [1, 8], not 9", "^"]),
     ("bits a float", HEAD + "steps:\n  - quant.rtn: {layout: {uniform: {bits: 4.0}}}\n", ["'bits' must be an integer, not '4.0'"]),
     ("bits quoted", HEAD + "steps:\n  - quant.rtn: {layout: {uniform: {bits: '4'}}}\n", ["'bits' must be an integer"]),
     ("bad group", HEAD + "steps:\n  - quant.rtn: {layout: {uniform: {group: 48}}}\n", ["group"]),

@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "core/gradients.h"
+#include "core/pipeline/block_handle.h"
 #include "core/pipeline/survey.h"
 #include "core/planner.h"
 #include "core/tensor_util.h"
@@ -40,10 +41,17 @@ struct Stage {
   std::map<std::string, GradientStats> gradients;  ///< of its matrices, with what this pass adds
 };
 
+/// The matrices of one block whose step wants them all at once.
+struct WholeUnit {
+  const QuantStep* step;
+  std::vector<BlockPart> parts;
+};
+
 /// The input groups of one block (or the embedding and head: layer -1) in the order of the forward
 /// pass.
 struct BlockPlan {
   int layer = -1;
+  std::vector<WholeUnit> whole;  ///< quantized before the stages
   std::vector<Stage> stages;
 };
 
@@ -68,12 +76,12 @@ class Pass {
  private:
   void plan() {
     for (int layer = 0; layer < job_.model.layers(); ++layer) {
-      BlockPlan block{layer, {}};
+      BlockPlan block{layer, {}, {}};
       for (const auto& group : format::input_groups(job_.model.config(), layer))
         add_stage(block, group);
       blocks_.push_back(std::move(block));
     }
-    BlockPlan outside{-1, {}};
+    BlockPlan outside{-1, {}, {}};
     add_stage(outside, {{Role::embedding}});
     if (!job_.model.config().tied_head) add_stage(outside, {{Role::head}});
     blocks_.push_back(std::move(outside));
@@ -130,6 +138,10 @@ class Pass {
       if (job_.done.contains(name)) continue;
       const QuantStep* step = step_for(job_.steps, job_.model.config(), name);
       if (!step) continue;
+      if (block.layer >= 0 && step->quantizer->needs().block) {
+        add_whole(block, *step, group.front(), id);
+        continue;
+      }
       stage.needs = stage.needs | needs_of(*step, id.role);
       auto unit = std::ranges::find(stage.units, step, &Unit::step);
       if (unit == stage.units.end()) unit = stage.units.insert(unit, Unit{step, {}, {}});
@@ -138,6 +150,19 @@ class Pass {
     total_ += static_cast<int64_t>(stage.units.size());
     needs_any_ = needs_any_ || stage.needs.any();
     if (!stage.units.empty()) block.stages.push_back(std::move(stage));
+  }
+
+  void add_whole(BlockPlan& block, const QuantStep& step, const WeightId& first,
+                 const WeightId& id) {
+    needs_any_ = true;
+    auto unit = std::ranges::find(block.whole, &step, &WholeUnit::step);
+    if (unit == block.whole.end()) {
+      unit = block.whole.insert(unit, WholeUnit{&step, {}});
+      ++total_;
+    }
+    if (unit->parts.empty() || unit->parts.back().first != first)
+      unit->parts.push_back({first, {}});
+    unit->parts.back().weights.push_back(id);
   }
 
   /// An untied embedding is looked up, never multiplied: no input statistics exist for it.
@@ -169,10 +194,45 @@ class Pass {
     const std::string what = block.layer < 0 ? "embedding and head" : cat("layer ", block.layer);
     return in_frame("quantizing " + what, [&] {
       std::string key = key_of({"block", state});
+      for (const WholeUnit& unit : block.whole) key = run_whole(block.layer, unit, key);
       for (Stage& stage : block.stages) key = run_stage(block.layer, stage, key);
       if (block.layer >= 0) advance(block);
       return key;
     });
+  }
+
+  std::string run_whole(int layer, const WholeUnit& whole, const std::string& state) {
+    Unit unit{whole.step, {}, {}};
+    for (const BlockPart& part : whole.parts)
+      unit.weights.insert(unit.weights.end(), part.weights.begin(), part.weights.end());
+    unit.key = unit_key(unit, state);
+    auto found = job_.store.load_codes(unit.key);
+    const bool skipped = found.has_value();
+    if (!skipped) found = quantize_whole(layer, whole, unit.key);
+    finish(unit, *found, skipped);
+    return key_of({state, unit.key});
+  }
+
+  std::vector<QuantizedMatrix> quantize_whole(int layer, const WholeUnit& whole,
+                                              const std::string& key) {
+    const Quantizer& method = *whole.step->quantizer;
+    BlockHandle block(job_.model, layer, hidden_, whole.parts, method.needs());
+    MatrixGroup all{.id = cat("model.layers.", layer)};
+    std::vector<const Stats*> inputs;
+    for (const auto& part : block.parts()) {
+      const MatrixGroup& g = part.group;
+      all.names.insert(all.names.end(), g.names.begin(), g.names.end());
+      all.weights_oi.insert(all.weights_oi.end(), g.weights_oi.begin(), g.weights_oi.end());
+      inputs.insert(inputs.end(), g.names.size(), &part.stats);
+    }
+    auto results = method.quantize(all, {}, &block, Rng(job_.seed, all.id));
+    CUPEL_ASSERT(results.size() == all.names.size());
+    std::vector<QuantizedMatrix> out;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      out.push_back(measured(all.names[i], whole.step->key, std::move(results[i]),
+                             all.weights_oi[i], *inputs[i]));
+    job_.store.save_codes(key, out);
+    return out;
   }
 
   std::string run_stage(int layer, Stage& stage, const std::string& state) {

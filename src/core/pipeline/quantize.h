@@ -47,7 +47,8 @@ struct QuantizeJob {
 /// block runs, on what the blocks before it produce, as far as the group; the statistics of its
 /// input go to the methods; its matrices are replaced by their decoded values. What comes later
 /// sees the errors of all that comes before it. Units that the store holds are read instead of
-/// computed. Returns the key of the resulting model. Fault::data names the first layer whose output
+/// computed. Matrices of a step that needs the block as a whole come first in it, as one unit.
+/// Returns the key of the resulting model. Fault::data names the first layer whose output
 /// is not finite.
 std::string quantize_model(QuantizeJob& job);
 
