@@ -2,10 +2,11 @@
 // Copyright the Cupel authors
 //
 // Idea: W = Q + L R + full rows; which rows and which rank is discrete, so anneal.
-// Formula: E(O, r) = sum_{o not in O} || (W - Q(W - L R) - L R)_o ||_h^2 at a fixed number of bytes.
-// Source: the weight-outlier seed (simulated annealing over quantized + low rank + sparse rows).
-// Cost: a decomposition per 32 accepted exchanges of bytes, else constant time per move.
-// Differs: with L R fixed the best rows are the worst ones, so a move that only swaps rows is judged
+// Formula: E(O, r) = sum_{o not in O} || (W - Q(W - L R) - L R)_o ||_h^2 at a fixed number of
+// bytes. Source: the weight-outlier seed (simulated annealing over quantized + low rank + sparse
+// rows). Cost: a decomposition per 32 accepted exchanges of bytes, else constant time per move.
+// Differs: with L R fixed the best rows are the worst ones, so a move that only swaps rows is
+// judged
 //   by cached errors, and `moves: 0` is the greedy alternation that annealing must beat.
 #include <ATen/TensorOperators.h>
 
@@ -83,7 +84,8 @@ class Annealer {
       } else if (k % std::max(1, moves / 20) == 0) {
         temperature *= cooling;
       }
-      const bool accept = change <= 0 || rng.uniform() < std::exp(-change / std::max(temperature, 1e-300));
+      const bool accept =
+          change <= 0 || rng.uniform() < std::exp(-change / std::max(temperature, 1e-300));
       if (!accept) continue;
       now = std::move(next);
       if (now.energy < best.energy) best = now;
@@ -218,14 +220,15 @@ class Annealed : public core::Quantizer {
                             .weights_oi = {group.weights_oi[m]},
                             .gradients = {group.gradient(m)}};
       core::check_finite(group.names[m], group.weights_oi[m]);
-      const core::Metric metric = metric_->prepare({.group = one,
-                                                    .matrix = 0,
-                                                    .stats = stats,
-                                                    .transform = made.transform,
-                                                    .with_feedback = false})
+      const core::Metric metric = metric_
+                                      ->prepare({.group = one,
+                                                 .matrix = 0,
+                                                 .stats = stats,
+                                                 .transform = made.transform,
+                                                 .with_feedback = false})
                                       .metric;
-      const at::Tensor w_oi = core::host_float(
-          core::transform_weight(made.transform, group.weights_oi[m]));
+      const at::Tensor w_oi =
+          core::host_float(core::transform_weight(made.transform, group.weights_oi[m]));
       Annealer annealer(*layout_, params_.scale, w_oi, metric);
       const State best =
           annealer.run(params_.moves, params_.cooling, Rng(rng).child(group.names[m]));

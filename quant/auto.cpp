@@ -63,9 +63,10 @@ struct AutoParams : core::QuantizerParams {
                               {"two-sided", static_cast<int>(Score::two_sided)}};
     const EnumNames orders = {{"activation", static_cast<int>(core::FeedbackOrder::activation)},
                               {"natural", static_cast<int>(core::FeedbackOrder::natural)}};
-    v.field("layers", layers,
-            "globs over names of decoder matrices, with commas between them; embedding and head only "
-            "when named in full");
+    v.field(
+        "layers", layers,
+        "globs over names of decoder matrices, with commas between them; embedding and head only "
+        "when named in full");
     v.field("bits", bits, "the average over the matrices of this step, scales included").in(1, 16);
     list_field(v, "options", options, "the layouts that a group may get");
     v.field("score", score, scores,
@@ -170,8 +171,8 @@ struct Measured {
   std::string id;
   std::vector<std::string> names;
   core::Ladder ladder;
-  std::vector<std::vector<at::Tensor>> decoded;  ///< [option][matrix], bfloat16: only the probe reads
-                                                 ///< them
+  std::vector<std::vector<at::Tensor>> decoded;  ///< [option][matrix], bfloat16: only the probe
+                                                 ///< reads them
 };
 
 /// tr(E H E^T): products in float32 on the weights' device, their sum in float64.
@@ -185,15 +186,16 @@ class AutoPlanner : public core::Planner {
       : method_(std::move(method)), rng_(rng) {}
 
   void add(const core::MatrixGroup& group, const core::Stats& stats) override {
-    Measured m{.id = group.id, .names = group.names, .ladder = {.name = group.id, .rungs = {}},
+    Measured m{.id = group.id,
+               .names = group.names,
+               .ladder = {.name = group.id, .rungs = {}},
                .decoded = {}};
     const bool known = stats.second_moment_ii.defined() && stats.tokens > 0;
     const at::Tensor h_ii =
         known ? stats.second_moment_ii.to(group.weights_oi.front().device(), at::kFloat)
               : at::Tensor();
     for (const Option& option : method_->options()) {
-      const auto results =
-          method_->rounded(group, stats, Rng(rng_).child(group.id), option, true);
+      const auto results = method_->rounded(group, stats, Rng(rng_).child(group.id), option, true);
       core::Rung rung;
       std::vector<at::Tensor> decoded;
       for (std::size_t i = 0; i < results.size(); ++i) {
@@ -224,7 +226,8 @@ class AutoPlanner : public core::Planner {
       const std::vector<int> uniform(measured_.size(), single);
       const double other = divergence(probe, uniform);
       report["divergence_of_best_single"] = other;
-      report["best_single"] = method_->options()[static_cast<std::size_t>(single)].layout->description();
+      report["best_single"] =
+          method_->options()[static_cast<std::size_t>(single)].layout->description();
       report["used"] = other < mixed && method_->params().guard ? "single" : "mix";
       if (other < mixed && method_->params().guard) chosen.rungs = uniform;
     }
@@ -253,9 +256,7 @@ class AutoPlanner : public core::Planner {
                       w_oi.square().sum(at::kDouble).item<double>());
     if (score == Score::two_sided && g && g->output_moment_oo.defined()) {
       const at::Tensor moment_oo = g->output_moment_oo.to(e_oi.device(), at::kFloat);
-      return (at::matmul(moment_oo, at::matmul(e_oi, h_ii)) * e_oi)
-          .sum(at::kDouble)
-          .item<double>();
+      return (at::matmul(moment_oo, at::matmul(e_oi, h_ii)) * e_oi).sum(at::kDouble).item<double>();
     }
     return relative(squared(e_oi, h_ii), squared(w_oi, h_ii));
   }

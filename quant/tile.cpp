@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: precision inside a matrix, in the units that memory likes: 2-D tiles, row stripes, channels.
-// Formula: min sum_T S_T(part) s.t. mean bits <= budget; S_T = sum_{ij in T} h_ij dw_ij^2.
-// Source: the TileQuant seed (tiles, scores by input energy or gradient); the FIGFLEX seed (channel
-//   groups, scored by the error that feedback cannot make up for: h_j the diagonal of D, H = F D F^T).
+// Idea: precision inside a matrix, in the units that memory likes: 2-D tiles, row stripes,
+// channels. Formula: min sum_T S_T(part) s.t. mean bits <= budget; S_T = sum_{ij in T} h_ij
+// dw_ij^2. Source: the TileQuant seed (tiles, scores by input energy or gradient); the FIGFLEX seed
+// (channel
+//   groups, scored by the error that feedback cannot make up for: h_j the diagonal of D, H = F D
+//   F^T).
 // Cost: one rounding of the matrix per layout, a dynamic programme over its tiles.
 // Differs: any layouts may be mixed; the choice is exact for the scores, not a sort.
 #include <ATen/TensorOperators.h>
@@ -119,13 +121,13 @@ class Tile : public core::Quantizer {
              const format::InputTransform& transform, Rng rng) const {
     const at::Tensor w_oi =
         core::transform_weight(transform, one.weights_oi.front()).to(at::kCPU).contiguous();
-    core::Metric metric = metric_->prepare({.group = one,
-                                            .matrix = 0,
-                                            .stats = stats,
-                                            .transform = transform,
-                                            .feedback = {.order = params_.order,
-                                                         .damp = params_.damp},
-                                            .with_feedback = params_.feedback})
+    core::Metric metric = metric_
+                              ->prepare({.group = one,
+                                         .matrix = 0,
+                                         .stats = stats,
+                                         .transform = transform,
+                                         .feedback = {.order = params_.order, .damp = params_.damp},
+                                         .with_feedback = params_.feedback})
                               .metric;
     if (params_.score != TileScore::residual) metric.tile_i = at::Tensor();
     const at::Tensor errors = code_->tile_errors(w_oi, metric);

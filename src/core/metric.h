@@ -21,9 +21,9 @@ struct MetricSource {
   std::size_t matrix;
   const Stats& stats;
   const format::InputTransform& transform;
-  int tile_cols = 1;            ///< of the code
+  int tile_cols = 1;  ///< of the code
   FeedbackOptions feedback;
-  bool with_feedback = true;    ///< false: weights of errors are enough
+  bool with_feedback = true;  ///< false: weights of errors are enough
 };
 
 /// What an error of one matrix costs, made ready for the engine. Owns what `plan` points to.

@@ -12,13 +12,13 @@
 
 namespace cupel::core {
 
-/// Mean KL divergence, in nats a token, of the model with some matrices replaced (by canonical name)
-/// from itself, on calibration samples that no statistics saw.
+/// Mean KL divergence, in nats a token, of the model with some matrices replaced (by canonical
+/// name) from itself, on calibration samples that no statistics saw.
 using ModelProbe = std::function<double(const std::map<std::string, at::Tensor>& replaced)>;
 
 /// Looks at the whole model before the first matrix is quantized. The pipeline hands it each group
-/// with the statistics of the original model, in the order of the forward pass, then asks for a plan:
-/// text that Quantizer::planned() understands, kept in the run folder.
+/// with the statistics of the original model, in the order of the forward pass, then asks for a
+/// plan: text that Quantizer::planned() understands, kept in the run folder.
 class Planner {
  public:
   virtual ~Planner() = default;

@@ -14,7 +14,8 @@ QuantizerParams::QuantizerParams()
 
 void QuantizerParams::visit(ParamVisitor& v) {
   v.field("layers", layers,
-          "globs over names of decoder matrices, with commas between them; embedding and head only when "
+          "globs over names of decoder matrices, with commas between them; embedding and head only "
+          "when "
           "named in full");
   v.field("layout", layout, "what the packed bits mean");
   v.field("transform", transform, "change of basis of the inputs before rounding");

@@ -16,8 +16,8 @@ enum class ScaleType { none, f32, f16, e4m3, e8m0, multiplier };
 /// A float32 scale above those of the blocks.
 enum class OuterScale { none, tensor, row };
 
-/// A grid of levels with scales: w = (level[code] * scale of the block) * outer scale, in float32, in
-/// this order. Axes: o outputs, i inputs, g blocks along the inputs, b blocks along the outputs.
+/// A grid of levels with scales: w = (level[code] * scale of the block) * outer scale, in float32,
+/// in this order. Axes: o outputs, i inputs, g blocks along the inputs, b blocks along the outputs.
 struct GridSpec {
   int bits = 4;               ///< of a code
   std::vector<float> levels;  ///< of each code, 2^bits of them; NaN for codes that must not occur.
@@ -27,8 +27,8 @@ struct GridSpec {
   int64_t block_rows = 1;  ///< outputs that share a scale; 0 is all
   int64_t block_cols = 0;  ///< inputs that share a scale; 0 is all
   bool mirror = false;  ///< a negative scale means: levels negated and in reverse, scale positive
-  int span = 0;               ///< encoders let the exponents of a row's E8M0 scales differ by at most
-                              ///< this; 0: by anything
+  int span = 0;         ///< encoders let the exponents of a row's E8M0 scales differ by at most
+                        ///< this; 0: by anything
   bool trits = false;   ///< five codes of three levels in a byte (bits must be 2)
 };
 

@@ -42,7 +42,9 @@ std::vector<float> normal_float(int bits) {
 std::vector<float> gaussian_levels(int bits) {
   CUPEL_ASSERT(bits >= 1 && bits <= 8);
   const auto density = [](double x) { return std::exp(-0.5 * x * x); };
-  const auto mass = [](double x) { return std::sqrt(std::acos(-1.0) / 2) * std::erf(x / std::sqrt(2.0)); };
+  const auto mass = [](double x) {
+    return std::sqrt(std::acos(-1.0) / 2) * std::erf(x / std::sqrt(2.0));
+  };
   // The positive half: each level is the mean of its cell, each border the middle of two levels.
   const auto half = static_cast<std::size_t>(1 << (bits - 1));
   std::vector<double> levels(half);
@@ -59,8 +61,10 @@ std::vector<float> gaussian_levels(int bits) {
     levels = next;
   }
   std::vector<float> out;
-  for (std::size_t k = half; k-- > 0;) out.push_back(static_cast<float>(-levels[k] / levels.back()));
-  for (std::size_t k = 0; k < half; ++k) out.push_back(static_cast<float>(levels[k] / levels.back()));
+  for (std::size_t k = half; k-- > 0;)
+    out.push_back(static_cast<float>(-levels[k] / levels.back()));
+  for (std::size_t k = 0; k < half; ++k)
+    out.push_back(static_cast<float>(levels[k] / levels.back()));
   return out;
 }
 

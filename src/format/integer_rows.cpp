@@ -44,7 +44,8 @@ std::optional<IntegerRow> integer_row(const WeightCode& code, int64_t row) {
   for (int64_t i = 0; i < code.cols; ++i) {
     const int doubled = static_cast<int>(2 * levels[codes[static_cast<std::size_t>(i)]]);
     const int scale = scales[static_cast<std::size_t>(i / width)];
-    out.values.push_back(static_cast<int8_t>(doubled * (multiplied ? scale : 1 << (scale - lowest))));
+    out.values.push_back(
+        static_cast<int8_t>(doubled * (multiplied ? scale : 1 << (scale - lowest))));
   }
   return out;
 }

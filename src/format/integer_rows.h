@@ -16,9 +16,10 @@ struct IntegerRow {
   float scale = 0;
 };
 
-/// Row `row` of an MXFP4 or integer-mx code in that form, exactly: w_i = values_i * scale. Nothing if
-/// it has none (the exponents of an MXFP4 row differ by more than 3, or another layout). Source: the
-/// integer-exact microscaling seed: doubled E2M1 numbers are 0 to 12, so times 8 or times 10 they fit.
+/// Row `row` of an MXFP4 or integer-mx code in that form, exactly: w_i = values_i * scale. Nothing
+/// if it has none (the exponents of an MXFP4 row differ by more than 3, or another layout). Source:
+/// the integer-exact microscaling seed: doubled E2M1 numbers are 0 to 12, so times 8 or times 10
+/// they fit.
 std::optional<IntegerRow> integer_row(const WeightCode& code, int64_t row);
 
 }  // namespace cupel::format

@@ -118,8 +118,7 @@ class Planner {
       const core::QuantStep* step = core::step_for(quants_, plan_.config, name);
       parameters += static_cast<double>(rows * cols);
       if (step)
-        plan_.artifact_bytes +=
-            static_cast<double>(step->quantizer->expected_bits(rows, cols)) / 8;
+        plan_.artifact_bytes += static_cast<double>(step->quantizer->expected_bits(rows, cols)) / 8;
       else
         plan_.artifact_bytes +=
             static_cast<double>(rows * cols) * (format::is_matrix(id.role) ? dense_bits : 32) / 8;

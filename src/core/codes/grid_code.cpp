@@ -49,8 +49,8 @@ class GridEncoding : public Encoding {
     sign_[at] = s.sign;
     bits_[at] = s.bits;
   }
-  /// Raises the exponents of a row of blocks that are more than `span` below its largest: their steps
-  /// become coarser, nothing is clipped.
+  /// Raises the exponents of a row of blocks that are more than `span` below its largest: their
+  /// steps become coarser, nothing is clipped.
   void lift(int64_t b, uint32_t span) {
     const auto first = bits_.begin() + b * groups_, last = first + groups_;
     const uint32_t largest = *std::max_element(first, last);
@@ -76,7 +76,8 @@ class GridEncoding : public Encoding {
         const float x = t.target[c * t.stride + r];
         const int k = levels_->nearest(step > 0 ? sign * x / step : 0.0f);
         t.value[c * t.stride + r] =
-            (sign * levels_->values()[k] * std::fabs(layout_->scale_value(bits_[at]))) * outer_of(o);
+            (sign * levels_->values()[k] * std::fabs(layout_->scale_value(bits_[at]))) *
+            outer_of(o);
         const int code = levels_->code(k);
         codes_[static_cast<std::size_t>(o * cols_ + input)] =
             static_cast<uint8_t>(sign < 0 ? levels_->count() - 1 - code : code);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 // Idea: a weight matters as much as the loss reacts to it.
-// Formula: sum_ij F_ij dW_ij^2, F_ij = E[(dL/dW_ij)^2] over sequences; feedback as for `activation`.
-// Source: "SqueezeLLM: Dense-and-Sparse Quantization"; the gradient score of the TileQuant seed.
-// Cost: one backward pass over the calibration text, one float32 per weight.
+// Formula: sum_ij F_ij dW_ij^2, F_ij = E[(dL/dW_ij)^2] over sequences; feedback as for
+// `activation`. Source: "SqueezeLLM: Dense-and-Sparse Quantization"; the gradient score of the
+// TileQuant seed. Cost: one backward pass over the calibration text, one float32 per weight.
 // Differs: labels are drawn from the model: F is its Fisher information, not the empirical one.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>

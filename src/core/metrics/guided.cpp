@@ -30,8 +30,7 @@ class Guided : public MetricProvider {
     PreparedMetric out;
     const int64_t outputs = source.group.weights_oi[source.matrix].size(0);
     const int64_t groups = g->guided_qii.size(0);
-    const at::Tensor device_qii =
-        g->guided_qii.to(source.group.weights_oi[source.matrix].device());
+    const at::Tensor device_qii = g->guided_qii.to(source.group.weights_oi[source.matrix].device());
     at::Tensor all;
     for (int64_t q = 0; q < groups; ++q) {
       const at::Tensor h_ii = transform_second_moment(source.transform, device_qii[q]);

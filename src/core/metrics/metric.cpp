@@ -39,7 +39,8 @@ const std::vector<Alternative>& metric_alternatives() {
 
 std::unique_ptr<const MetricProvider> make_metric(const Choice& choice) {
   if (choice.name == "none") return make_none_metric(choice.as<NoneMetricParams>());
-  if (choice.name == "activation") return make_activation_metric(choice.as<ActivationMetricParams>());
+  if (choice.name == "activation")
+    return make_activation_metric(choice.as<ActivationMetricParams>());
   if (choice.name == "fisher") return make_fisher_metric(choice.as<FisherMetricParams>());
   if (choice.name == "guided") return make_guided_metric(choice.as<GuidedMetricParams>());
   if (choice.name == "two-sided") return make_two_sided_metric(choice.as<TwoSidedMetricParams>());
@@ -48,8 +49,8 @@ std::unique_ptr<const MetricProvider> make_metric(const Choice& choice) {
 
 std::shared_ptr<const Factor> factor_of(const at::Tensor& h_ii, int64_t tokens,
                                         const MetricSource& source, PreparedMetric& out) {
-  auto factor = std::make_shared<const Factor>(
-      factorise(h_ii, tokens, source.tile_cols, source.feedback));
+  auto factor =
+      std::make_shared<const Factor>(factorise(h_ii, tokens, source.tile_cols, source.feedback));
   out.factors.push_back(factor);
   if (!factor->usable() && out.fallback.empty()) out.fallback = factor->failure;
   return factor;
@@ -64,8 +65,7 @@ std::string describe(const Factor& factor) {
 at::Tensor moment_of(const MetricSource& source) {
   if (source.stats.tokens <= 0) return {};
   return transform_second_moment(
-      source.transform,
-      source.stats.second_moment_ii.to(source.group.weights_oi.front().device()));
+      source.transform, source.stats.second_moment_ii.to(source.group.weights_oi.front().device()));
 }
 
 std::vector<MatrixResult> round_group(const MatrixGroup& group, const Stats& stats,
@@ -100,8 +100,7 @@ std::vector<MatrixResult> round_group(const MatrixGroup& group, const Stats& sta
                     plan);
     });
     result.code.input = r.transform;
-    if (!prepared->fallback.empty())
-      result.fallback = cat("plain rounding: ", prepared->fallback);
+    if (!prepared->fallback.empty()) result.fallback = cat("plain rounding: ", prepared->fallback);
     result.note = prepared->note;
     if (!r.note.empty()) result.note += cat(result.note.empty() ? "" : ", ", r.note);
     results.push_back(std::move(result));

@@ -27,9 +27,8 @@ class TwoSided : public MetricProvider {
       return out;
     }
     if (!source.with_feedback) return out;
-    auto outputs = std::make_shared<const Factor>(
-        factorise(g->output_moment_oo, g->tokens, 1,
-                  {.order = FeedbackOrder::natural, .damp = damp_}));
+    auto outputs = std::make_shared<const Factor>(factorise(
+        g->output_moment_oo, g->tokens, 1, {.order = FeedbackOrder::natural, .damp = damp_}));
     if (!outputs->usable()) out.note += cat(", one-sided: ", outputs->failure);
     out.outputs = std::move(outputs);
     return out;

@@ -93,7 +93,8 @@ class Pass {
                 "a quant step needs calibration text, but the recipe has no data.calibration");
   }
 
-  /// Steps that plan see the whole model first; a plan that the run folder holds is taken from there.
+  /// Steps that plan see the whole model first; a plan that the run folder holds is taken from
+  /// there.
   void make_plans(const std::string& state) {
     std::vector<SurveyGroup> groups;
     bool wanted = false, missing = false;
@@ -264,8 +265,8 @@ class Pass {
   std::string unit_key(const Unit& unit, const std::string& state) const {
     std::string names;
     for (const WeightId& id : unit.weights) names += canonical_name(arch_, id) + "\n";
-    return key_of({"unit 2", state, unit.step->key, params_json(*unit.step->params),
-                   unit.step->plan, names});
+    return key_of(
+        {"unit 2", state, unit.step->key, params_json(*unit.step->params), unit.step->plan, names});
   }
 
   /// The statistics of the stage's input, from the store or from running the block. A tied
@@ -292,14 +293,15 @@ class Pass {
     return stats;
   }
 
-  /// The gradients of the stage's matrices. The first stage that is not found finished makes those of
-  /// the whole model as it was before this pass.
+  /// The gradients of the stage's matrices. The first stage that is not found finished makes those
+  /// of the whole model as it was before this pass.
   void find_gradients(Stage& stage) {
     collect();
     for (const Unit& unit : stage.units)
       for (const WeightId& id : unit.weights) {
         const std::string name = canonical_name(arch_, id);
-        if (auto found = gradients_->extract(name)) stage.gradients[name] = std::move(found.mapped());
+        if (auto found = gradients_->extract(name))
+          stage.gradients[name] = std::move(found.mapped());
       }
   }
 
@@ -383,7 +385,7 @@ class Pass {
   int64_t finished_ = 0, total_ = 0;
   bool needs_any_ = false;
   GradientNeeds gradient_needs_;
-  std::optional<Model> untouched_;      ///< shares the weights that were not replaced yet
+  std::optional<Model> untouched_;  ///< shares the weights that were not replaced yet
   std::optional<Gradients> gradients_;
 };
 

@@ -91,8 +91,8 @@ class Probe {
 
   Model model_;
   std::vector<at::Tensor> ids_;                  ///< [1, t] of each sample
-  std::vector<std::vector<at::Tensor>> inputs_;  ///< of each sample: the input of each block, and what
-                                                 ///< the last one gives
+  std::vector<std::vector<at::Tensor>> inputs_;  ///< of each sample: the input of each block, and
+                                                 ///< what the last one gives
 };
 
 }  // namespace
@@ -112,7 +112,8 @@ std::vector<std::string> survey(const QuantizeJob& job, const std::vector<Survey
   for (std::size_t s = 0; s < job.steps.size(); ++s)
     planners.push_back(job.steps[s].quantizer->planner(Rng(job.seed, cat("plan ", s))));
   const std::size_t all = job.calibration.size();
-  CUPEL_CHECK(all >= 2, user, "a step that plans needs at least two calibration samples, not ", all);
+  CUPEL_CHECK(all >= 2, user, "a step that plans needs at least two calibration samples, not ",
+              all);
   const std::size_t held = std::clamp<std::size_t>(all / 4, 1, kMostProbes);
   const std::vector<std::vector<int32_t>> seen(job.calibration.begin(),
                                                job.calibration.end() - static_cast<int64_t>(held));
@@ -121,7 +122,8 @@ std::vector<std::string> survey(const QuantizeJob& job, const std::vector<Survey
   Model model = job.model;
   const auto& arch = model.config().architecture();
   std::vector<at::Tensor> hidden;
-  for (const auto& sample : seen) hidden.push_back(model.embed(ids_of(sample, model.options().device)));
+  for (const auto& sample : seen)
+    hidden.push_back(model.embed(ids_of(sample, model.options().device)));
   const auto show = [&](const SurveyGroup& g, const Stats& stats) {
     MatrixGroup group;
     group.id = group_id(arch, g.weights.front());
@@ -154,15 +156,15 @@ std::vector<std::string> survey(const QuantizeJob& job, const std::vector<Survey
           stats[g].add(job.steps[groups[g].step].quantizer->needs(), model.normalized(x));
     }
     for (std::size_t g = 0; g < groups.size(); ++g)
-      if (planners[groups[g].step] &&
-          groups[g].first.layer == (outside ? -1 : layer))
+      if (planners[groups[g].step] && groups[g].first.layer == (outside ? -1 : layer))
         show(groups[g], stats[g]);
   }
   const auto probe = std::make_shared<Probe>(model, kept);
   for (std::size_t s = 0; s < planners.size(); ++s)
     if (planners[s])
-      plans[s] = planners[s]->finish(
-          [probe](const std::map<std::string, at::Tensor>& replaced) { return (*probe)(replaced); });
+      plans[s] = planners[s]->finish([probe](const std::map<std::string, at::Tensor>& replaced) {
+        return (*probe)(replaced);
+      });
   return plans;
 }
 

@@ -37,12 +37,10 @@ std::vector<float> lut_levels(const LutParams& params) {
 }  // namespace
 
 void LutParams::visit(ParamVisitor& v) {
-  const EnumNames grids = {{"nf", static_cast<int>(Grid::nf)},
-                           {"fp4", static_cast<int>(Grid::fp4)},
-                           {"e2m1", static_cast<int>(Grid::e2m1)},
-                           {"int", static_cast<int>(Grid::integer)},
-                           {"sign", static_cast<int>(Grid::sign)},
-                           {"gaussian", static_cast<int>(Grid::gaussian)}};
+  const EnumNames grids = {
+      {"nf", static_cast<int>(Grid::nf)},     {"fp4", static_cast<int>(Grid::fp4)},
+      {"e2m1", static_cast<int>(Grid::e2m1)}, {"int", static_cast<int>(Grid::integer)},
+      {"sign", static_cast<int>(Grid::sign)}, {"gaussian", static_cast<int>(Grid::gaussian)}};
   const EnumNames scales = {{"f16", static_cast<int>(ScaleType::f16)},
                             {"f32", static_cast<int>(ScaleType::f32)},
                             {"e4m3", static_cast<int>(ScaleType::e4m3)}};
@@ -66,8 +64,8 @@ LutLayout::LutLayout(const LutParams& params)
       params_(params) {}
 
 std::string LutLayout::description() const {
-  static constexpr const char* kNames[] = {"NF", "FP", "E2M1 LUT ", "INT LUT ", "sign ",
-                                           "Gaussian LUT "};
+  static constexpr const char* kNames[] = {"NF",       "FP",    "E2M1 LUT ",
+                                           "INT LUT ", "sign ", "Gaussian LUT "};
   return cat(kNames[static_cast<std::size_t>(params_.grid)], params_.bits, " ",
              params_.group == 0 ? "row" : cat("g", params_.group),
              params_.scale == ScaleType::f16   ? ""

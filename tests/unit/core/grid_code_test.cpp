@@ -111,7 +111,8 @@ TEST(GridCode, NestedPrefixesHaveTheErrorsOfTheTable) {
 }
 
 TEST(GridCode, LiftedBlocksKeepTheBoundOfASixteenth) {
-  const auto free = format::make_layout("mx", "{}"), lifted = format::make_layout("mx", R"({"span":3})");
+  const auto free = format::make_layout("mx", "{}"),
+             lifted = format::make_layout("mx", R"({"span":3})");
   // Blocks of very different size in each row.
   at::Tensor w_oi = normals({64, 512}, "w").clamp(-2.9, 2.9);
   for (int64_t g = 0; g < 16; ++g)

@@ -37,8 +37,10 @@ Case make_case() {
   // Gradients that depend on the token and are correlated between outputs.
   c.g_to = correlated_inputs(kTokens, kOutputs, "g") * normals({kTokens, 1}, "token").exp();
   c.stats = stats_of(c.x_ti);
-  c.group = {.id = "layer", .names = {"layer.weight"},
-             .weights_oi = {normals({kOutputs, kInputs}, "w")}, .gradients = {}};
+  c.group = {.id = "layer",
+             .names = {"layer.weight"},
+             .weights_oi = {normals({kOutputs, kInputs}, "w")},
+             .gradients = {}};
   GradientStats& s = c.gradient;
   s.tokens = kTokens;
   s.sequences = 1;
@@ -118,8 +120,11 @@ TEST(Metrics, FisherWeightsTheScales) {
   const auto loss = [&](const char* metric) {
     const auto provider = make_metric(Choice(metric_alternatives(), metric));
     const auto results = round_group(group, c.stats,
-                                     {.code = *code, .transform = {}, .metric = *provider,
-                                      .feedback = {}, .with_feedback = false});
+                                     {.code = *code,
+                                      .transform = {},
+                                      .metric = *provider,
+                                      .feedback = {},
+                                      .with_feedback = false});
     const at::Tensor e = c.group.weights_oi[0] - decode(results.front().code);
     return (c.gradient.fisher_oi * e * e).sum().item<double>();
   };

@@ -42,7 +42,8 @@ TEST(IntegerRows, Mxfp4IsExactUpToASpanOfThree) {
   const auto layout = make_layout("mx", "{}");
   WeightCode code = test::random_code(layout, 4, 128, Rng(2));
   auto* scales = reinterpret_cast<uint8_t*>(code.arrays.at("scales").bytes.data());
-  const uint8_t chosen[4][4] = {{120, 121, 122, 123}, {120, 124, 121, 121}, {5, 5, 5, 5}, {250, 247, 248, 249}};
+  const uint8_t chosen[4][4] = {
+      {120, 121, 122, 123}, {120, 124, 121, 121}, {5, 5, 5, 5}, {250, 247, 248, 249}};
   for (int r = 0; r < 4; ++r)
     for (int g = 0; g < 4; ++g) scales[4 * r + g] = chosen[r][g];
   expect_exact(code, 0);
