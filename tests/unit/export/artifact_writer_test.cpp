@@ -57,6 +57,10 @@ class LossyLayout : public format::Layout {
   std::vector<PlaneSpec> plane_specs(int64_t rows, int64_t cols) const override {
     return inner_->plane_specs(rows, cols);
   }
+  std::map<std::string, format::Array> random_arrays(int64_t rows, int64_t cols, double deviation,
+                                                     Rng& rng) const override {
+    return inner_->random_arrays(rows, cols, deviation, rng);
+  }
 
  private:
   std::shared_ptr<const Layout> inner_;
