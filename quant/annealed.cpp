@@ -208,6 +208,8 @@ class Annealed : public core::Quantizer {
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
+    for (std::size_t m = 0; m < group.names.size(); ++m)
+      core::check_finite(group.names[m], group.weights_oi[m]);
     const core::MadeTransform made = transform_->make(
         {.group = group,
          .stats = stats,
@@ -219,7 +221,6 @@ class Annealed : public core::Quantizer {
                             .names = {group.names[m]},
                             .weights_oi = {group.weights_oi[m]},
                             .gradients = {group.gradient(m)}};
-      core::check_finite(group.names[m], group.weights_oi[m]);
       const core::Metric metric = metric_
                                       ->prepare({.group = one,
                                                  .matrix = 0,

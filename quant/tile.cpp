@@ -11,6 +11,8 @@
 // Differs: any layouts may be mixed; the choice is exact for the scores, not a sort.
 #include <ATen/TensorOperators.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "core/allocator.h"
 #include "core/code.h"
@@ -30,7 +32,7 @@ using format::MixedParams;
 enum class TileScore { metric, residual, random };
 
 struct TileParams : core::QuantizerParams {
-  double bits = 4.25;
+  double bits = 6;
   bool feedback = true;
   TileScore score = TileScore::residual;
   core::FeedbackOrder order = core::FeedbackOrder::activation;
@@ -55,6 +57,7 @@ struct TileParams : core::QuantizerParams {
     v.field("scale", scale, core::scale_rule_names(), "how scales are chosen");
     v.field("metric", metric, "what an error costs");
     v.check(layout.name == "mixed", "layout must be mixed");
+    v.check(metric.name != "none", "metric must not be none: the score of a tile is made from it");
   }
 };
 
@@ -83,6 +86,8 @@ class Tile : public core::Quantizer {
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
+    for (std::size_t m = 0; m < group.names.size(); ++m)
+      core::check_finite(group.names[m], group.weights_oi[m]);
     const core::MadeTransform made = transform_->make(
         {.group = group,
          .stats = stats,
@@ -144,8 +149,15 @@ class Tile : public core::Quantizer {
             {bytes[p], params_.score == TileScore::random ? random : error});
       }
     const auto budget = static_cast<int64_t>(params_.bits / 8 * static_cast<double>(w_oi.numel()));
-    const core::Allocation chosen = core::allocate(ladders, budget);
+    int64_t least = 0;
+    for (const core::Ladder& l : ladders)
+      least += std::ranges::min(l.rungs, {}, &core::Rung::bytes).bytes;
+    const core::Allocation chosen = core::allocate(ladders, std::max(budget, least));
     Map map;
+    if (least > budget)
+      map.note =
+          cat("more than ", params_.bits, " bits: its smallest layouts take ",
+              fixed(8.0 * static_cast<double>(least) / static_cast<double>(w_oi.numel()), 2), ", ");
     std::vector<int64_t> counts(bytes.size());
     for (const int r : chosen.rungs) {
       map.tiles.push_back(static_cast<uint8_t>(r));

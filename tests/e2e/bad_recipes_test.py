@@ -56,7 +56,7 @@ class BadRecipes(unittest.TestCase):
     def test_all_mistakes_at_once(self):
         with temporary() as folder:
             path = pathlib.Path(folder) / "r.yaml"
-            path.write_text(HEAD + "steps:\n  - quant.gptq: {damp: x, order: act, layout: {uniform: {bits: 1}}}\nexprot: []\n")
+            path.write_text(HEAD + "steps:\n  - quant.gptq: {damp: x, order: act, layout: {uniform: {bits: 0}}}\nexprot: []\n")
             r = cupel("check", path)
             for w in ("'damp'", "'order'", "'bits'", "exprot"):
                 self.assertIn(w, r.stderr)

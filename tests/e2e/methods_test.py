@@ -37,7 +37,7 @@ class Methods(unittest.TestCase):
             # The runtime on packed weights against LibTorch on the decoded ones.
             both = cupel_json("eval", out / "model.cupel", "--engine", "runtime", "--against", out / "model.cupel",
                               "--against-engine", "torch", "--perplexity", ROOT / "data/heldout.txt", "--length", 64,
-                              "--blocks", 2, "--json")
+                              "--blocks", 2, "--json", "-")
             self.assertLess(both["divergence"]["kl_mean"], 1e-5, step)
             return r, json.loads((out / "summary.json").read_text())
 

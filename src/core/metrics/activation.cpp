@@ -52,6 +52,9 @@ PreparedMetric activation_metric(const MetricSource& source) {
     if (!factor->usable()) return out;
   } else if (!sound) {
     out.fallback = "the second moment of its input is empty or not finite";
+  } else if (!(h_ii.diagonal().sum().item<double>() > 0)) {
+    out.fallback = "its input was zero at every token";
+    return out;
   }
   if (!sound) return out;
   const at::Tensor per_token = h_ii / static_cast<double>(source.stats.tokens);

@@ -35,11 +35,15 @@ constexpr Refusal kRefusals[] = {
     {"hqq", "layout: uniform", true},         // fits integer grids
     {"sign-round", "layout: uniform", true},  // learns to round to integer grids
     {"tile", "layout: mixed", true},          // tiles are what mixed layouts are made of
+    {"tile", "metric: none"},                 // scores are made from the metric
     {"annealed", "layout: sum", true},        // splits bytes between the parts of a sum
 };
 
 /// Methods that minimise something other than the error under the second moment.
 constexpr std::string_view kOtherObjectives[] = {"hqq"};
+
+/// Methods whose form without statistics is not that of rtn: they still split bytes as they do.
+constexpr std::string_view kOwnPlainForm[] = {"annealed", "tile"};
 
 /// Methods that need a plan of the whole model first: the end-to-end tests run them.
 inline bool plans(const Registry<core::Quantizer>::Entry& method) {
