@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: W = Q + L R + full rows; which rows and which rank is discrete, so anneal.
-// Formula: E(O, r) = sum_{o not in O} || (W - Q(W - L R) - L R)_o ||_h^2 at a fixed number of
-// bytes. Source: the weight-outlier seed (simulated annealing over quantized + low rank + sparse
-// rows). Cost: a decomposition per 32 accepted exchanges of bytes, else constant time per move.
-// Differs: with L R fixed the best rows are the worst ones, so a move that only swaps rows is
-// judged
-//   by cached errors, and `moves: 0` is the greedy alternation that annealing must beat.
+// Idea: W = Q + L R + full rows; how many ranks and which rows is discrete, so anneal.
+// Formula: min sum over rows not kept of ||(W - Q(W - L R) - L R)_o||_h^2 at a fixed size.
+// Source: the weight-outlier seed (simulated annealing over quantized + low rank + sparse rows).
+// Cost: three roundings and two decompositions for each rank that is visited; swaps are cheap.
+// Differs: at a given rank the best rows are the worst ones, where each rank starts: annealing
+// gains by trading ranks for rows. `moves: 0` is that start at the recipe's rank, which it must
+// beat.
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "core/code.h"
@@ -56,6 +57,7 @@ struct State {
   core::SumParts parts;
   std::vector<double> row_error;
   double energy = 0;
+  int64_t full_rows() const { return static_cast<int64_t>(parts.rows.size()); }
 };
 
 /// Finds the split of a byte budget between rank and rows.
@@ -64,8 +66,7 @@ class Annealer {
   Annealer(const SumLayout& layout, core::ScaleRule rule, const at::Tensor& w_oi,
            const core::Metric& metric)
       : settings_(layout.settings()), rule_(rule), w_oi_(w_oi), metric_(metric) {
-    const int64_t rows = w_oi.size(0);
-    bytes_ = bytes(settings_.rank, layout.full_rows(rows));
+    bits_ = layout.bits(w_oi.size(0), w_oi.size(1));
   }
 
   State run(int moves, double cooling, Rng rng) {
@@ -74,8 +75,9 @@ class Annealer {
     std::vector<double> probes;
     double temperature = 0;
     for (int k = 0; k < moves; ++k) {
-      State next = proposed(now, rng);
-      const double change = next.energy - now.energy;
+      std::optional<State> next = proposed(now, rng);
+      if (!next) continue;
+      const double change = next->energy - now.energy;
       if (static_cast<int>(probes.size()) < kProbes) {
         probes.push_back(std::fabs(change));
         auto middle = probes.begin() + static_cast<std::ptrdiff_t>(probes.size() / 2);
@@ -87,39 +89,36 @@ class Annealer {
       const bool accept =
           change <= 0 || rng.uniform() < std::exp(-change / std::max(temperature, 1e-300));
       if (!accept) continue;
-      now = std::move(next);
+      now = std::move(*next);
       if (now.energy < best.energy) best = now;
     }
     return best;
   }
 
-  /// The layout that holds a state.
-  std::shared_ptr<const SumLayout> layout_of(const State& state) const {
+  std::shared_ptr<const SumLayout> layout_of(int rank, int64_t full_rows) const {
     SumParams params = settings_;
-    params.rank = state.rank;
-    params.full_rows = static_cast<int64_t>(state.parts.rows.size());
+    params.rank = rank;
+    params.full_rows = full_rows;
     return std::make_shared<SumLayout>(params);
   }
 
  private:
   static constexpr int kProbes = 50;
 
-  int64_t bytes(int rank, int64_t full_rows) const {
-    return 2 * (rank * (w_oi_.size(0) + w_oi_.size(1)) + full_rows * w_oi_.size(1)) + 4 * full_rows;
+  int64_t bits(int rank, int64_t full_rows) const {
+    return layout_of(rank, full_rows)->bits(w_oi_.size(0), w_oi_.size(1));
   }
+  /// Full rows that fit beside a rank; negative if the rank alone is too large.
   int64_t rows_for(int rank) const {
-    const int64_t left = bytes_ - bytes(rank, 0);
-    return std::clamp<int64_t>(left / (2 * w_oi_.size(1) + 4), 0, w_oi_.size(0));
+    const int64_t left = bits_ - bits(rank, 0), row = bits(0, 1) - bits(0, 0);
+    return left < 0 ? -1 : std::min(left / row, w_oi_.size(0));
   }
 
   /// The state of a rank: low rank fitted without the worst rows, then the worst rows.
   State evaluated(int rank) {
     State s{.rank = rank, .parts = {}, .row_error = {}, .energy = 0};
     const int64_t keep = rows_for(rank);
-    SumParams params = settings_;
-    params.rank = rank;
-    params.full_rows = keep;
-    const core::SumCode code(std::make_shared<SumLayout>(params), rule_);
+    const core::SumCode code(layout_of(rank, keep), rule_);
     at::Tensor quantized_oi = code.rounded(w_oi_, metric_);
     s.row_error = errors(w_oi_ - quantized_oi);
     s.parts.rows = worst(s.row_error, keep);
@@ -136,23 +135,23 @@ class Annealer {
     return s;
   }
 
-  /// Either one full row for another, or a rank for the rows that its bytes buy.
-  State proposed(const State& now, Rng& rng) {
-    const bool trade = rng.uniform() < 0.1;
-    if (trade) {
-      const int rank = std::max(0, now.rank + (rng.uniform() < 0.5 ? -1 : 1));
-      if (bytes(rank, 0) > bytes_ || rank > std::min(w_oi_.size(0), w_oi_.size(1))) return now;
-      if (rank != now.rank) {
-        auto found = known_.find(rank);
-        if (found == known_.end()) found = known_.emplace(rank, evaluated(rank)).first;
-        return found->second;
-      }
+  /// Either one full row for another, or a rank for the rows that its bytes buy; nothing if the
+  /// draw has no such move.
+  std::optional<State> proposed(const State& now, Rng& rng) {
+    if (rng.uniform() < 0.1) {
+      const int rank = now.rank + (rng.uniform() < 0.5 ? -1 : 1);
+      if (rank < 0 || rank > std::min(w_oi_.size(0), w_oi_.size(1)) || rows_for(rank) < 0)
+        return std::nullopt;
+      auto found = known_.find(rank);
+      if (found == known_.end()) found = known_.emplace(rank, evaluated(rank)).first;
+      return found->second;
     }
-    if (now.parts.rows.empty() || now.parts.rows.size() == now.row_error.size()) return now;
+    if (now.parts.rows.empty() || now.parts.rows.size() == now.row_error.size())
+      return std::nullopt;
     State next = now;
     const auto out = static_cast<std::size_t>(rng.below(next.parts.rows.size()));
     auto in = static_cast<int32_t>(rng.below(next.row_error.size()));
-    if (std::ranges::find(next.parts.rows, in) != next.parts.rows.end()) return now;
+    if (std::ranges::find(next.parts.rows, in) != next.parts.rows.end()) return std::nullopt;
     next.energy += next.row_error[static_cast<std::size_t>(next.parts.rows[out])] -
                    next.row_error[static_cast<std::size_t>(in)];
     next.parts.rows[out] = in;
@@ -188,7 +187,7 @@ class Annealer {
   core::ScaleRule rule_;
   at::Tensor w_oi_;
   core::Metric metric_;
-  int64_t bytes_ = 0;
+  int64_t bits_ = 0;
   std::map<int, State> known_;
 };
 
@@ -208,41 +207,29 @@ class Annealed : public core::Quantizer {
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    for (std::size_t m = 0; m < group.names.size(); ++m)
-      core::check_finite(group.names[m], group.weights_oi[m]);
-    const core::MadeTransform made = transform_->make(
-        {.group = group,
-         .stats = stats,
-         .rng = rng,
-         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::second_moment)});
+    core::check_finite(group);
+    const core::MadeTransform made =
+        core::transform_for(*transform_, group, stats, rng, *code_, core::FitMetric::second_moment);
+    const core::MetricRounding rounding{.code = *code_,
+                                        .transform = made.transform,
+                                        .metric = *metric_,
+                                        .with_feedback = params_.feedback,
+                                        .note = made.note};
+    core::GroupMetric metric(group, stats, rounding);
     std::vector<core::MatrixResult> results;
     for (std::size_t m = 0; m < group.names.size(); ++m) {
-      core::MatrixGroup one{.id = group.id,
-                            .names = {group.names[m]},
-                            .weights_oi = {group.weights_oi[m]},
-                            .gradients = {group.gradient(m)}};
-      const core::Metric metric = metric_
-                                      ->prepare({.group = one,
-                                                 .matrix = 0,
-                                                 .stats = stats,
-                                                 .transform = made.transform,
-                                                 .with_feedback = false})
-                                      .metric;
-      const at::Tensor w_oi =
-          core::host_float(core::transform_weight(made.transform, group.weights_oi[m]));
-      Annealer annealer(*layout_, params_.scale, w_oi, metric);
+      const core::PreparedMetric& prepared = metric.of(m);
+      Annealer annealer(
+          *layout_, params_.scale,
+          core::host_float(core::transform_weight(made.transform, group.weights_oi[m])),
+          prepared.metric);
       const State best =
           annealer.run(params_.moves, params_.cooling, Rng(rng).child(group.names[m]));
-      const core::SumCode code(annealer.layout_of(best), params_.scale, best.parts, true);
-      auto result = core::round_group(one, stats,
-                                      {.code = code,
-                                       .transform = made.transform,
-                                       .metric = *metric_,
-                                       .with_feedback = params_.feedback,
-                                       .note = made.note});
-      result.front().note += cat(result.front().note.empty() ? "" : ", ", "rank ", best.rank, ", ",
-                                 best.parts.rows.size(), " full rows");
-      results.push_back(std::move(result.front()));
+      const core::SumCode code(annealer.layout_of(best.rank, best.full_rows()), params_.scale,
+                               best.parts, true);
+      results.push_back(core::round_matrix(group.names[m], group.weights_oi[m], prepared,
+                                           core::with_code(rounding, code)));
+      core::add_note(results.back(), cat("rank ", best.rank, ", ", best.full_rows(), " full rows"));
     }
     core::add_fallback(results, made.fallback);
     return results;

@@ -4,7 +4,8 @@
 // Idea: bits where the loss feels them: measure each group at every layout, then solve for the mix.
 // Formula: min sum_g c_g(l_g) s.t. sum_g bytes_g(l_g) <= budget; c_g by the chosen score.
 // Source: HAWQ, AutoScheme, HIGGS' linearity; first-order score after the spike-aware seed.
-// Cost: every layout of every group is rounded once more; `measured` runs the model once a group.
+// Cost: every layout of every group is rounded once more and kept, two bytes a weight and layout;
+// `measured` runs the model once a group.
 // Differs: the mix is used only if it diverges less on held-out text than the best single layout.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
@@ -61,8 +62,6 @@ struct AutoParams : core::QuantizerParams {
                               {"fisher", static_cast<int>(Score::fisher)},
                               {"first-order", static_cast<int>(Score::first_order)},
                               {"two-sided", static_cast<int>(Score::two_sided)}};
-    const EnumNames orders = {{"activation", static_cast<int>(core::FeedbackOrder::activation)},
-                              {"natural", static_cast<int>(core::FeedbackOrder::natural)}};
     v.field(
         "layers", layers,
         "globs over names of decoder matrices, with commas between them; embedding and head only "
@@ -74,9 +73,12 @@ struct AutoParams : core::QuantizerParams {
             "divergence measured with this group alone rounded; the Fisher information of its "
             "weights; their gradient's size; the moments of both sides");
     v.field("transform", transform, "change of basis of the inputs before rounding");
-    v.field("order", order, orders, "inputs of most energy first, or as they lie");
+    v.field("order", order, core::feedback_order_names(),
+            "inputs of most energy first, or as they lie");
     v.field("damp", damp, "share of the mean diagonal of H added to it").in(0, 1);
-    v.field("passes", passes, "of coordinate descent after the feedback").in(0, 20);
+    v.field("passes", passes,
+            "of coordinate descent after the feedback, under the moments of the inputs")
+        .in(0, 20);
     v.field("scale", scale, core::scale_rule_names(), "how scales are chosen");
     v.field("metric", metric, "what an error costs inside a matrix");
     v.field("guard", guard, "use the mix only if it beats the best single layout on held-out text");
@@ -112,6 +114,9 @@ class Auto : public core::Quantizer {
     return needs;
   }
   std::shared_ptr<const format::Layout> layout() const override { return options_.front().layout; }
+  std::string description() const override {
+    return cat(params_.bits, " bits of ", options_.size(), " layouts");
+  }
   int64_t expected_bits(int64_t rows, int64_t cols) const override {
     return static_cast<int64_t>(params_.bits * static_cast<double>(rows * cols));
   }
@@ -129,27 +134,22 @@ class Auto : public core::Quantizer {
                                            core::BlockHandle*, const Rng& rng) const override {
     const auto found = plan_.find(group.id);
     CUPEL_CHECK(found != plan_.end(), internal, group.id, " is not in the plan of quant.auto");
-    auto results = rounded(group, stats, rng, options_.at(found->second), true);
+    auto results = rounded(group, stats, rng, options_.at(found->second));
     for (core::MatrixResult& r : results)
-      r.note += cat(r.note.empty() ? "" : ", ", options_.at(found->second).layout->description());
+      core::add_note(r, options_.at(found->second).layout->description());
     return results;
   }
 
   std::vector<core::MatrixResult> rounded(const core::MatrixGroup& group, const core::Stats& stats,
-                                          const Rng& rng, const Option& option,
-                                          bool with_feedback) const {
-    const core::MadeTransform made = transform_->make(
-        {.group = group,
-         .stats = stats,
-         .rng = rng,
-         .loss = core::rounding_loss(group, stats, *option.code, core::FitMetric::second_moment)});
+                                          const Rng& rng, const Option& option) const {
+    const core::MadeTransform made = core::transform_for(
+        *transform_, group, stats, rng, *option.code, core::FitMetric::second_moment);
     auto results = core::round_group(group, stats,
                                      {.code = *option.code,
                                       .transform = made.transform,
                                       .metric = *metric_,
                                       .feedback = {.order = params_.order, .damp = params_.damp},
-                                      .passes = with_feedback ? params_.passes : 0,
-                                      .with_feedback = with_feedback,
+                                      .passes = params_.passes,
                                       .note = made.note});
     core::add_fallback(results, made.fallback);
     return results;
@@ -195,7 +195,7 @@ class AutoPlanner : public core::Planner {
         known ? stats.second_moment_ii.to(group.weights_oi.front().device(), at::kFloat)
               : at::Tensor();
     for (const Option& option : method_->options()) {
-      const auto results = method_->rounded(group, stats, Rng(rng_).child(group.id), option, true);
+      const auto results = method_->rounded(group, stats, Rng(rng_).child(group.id), option);
       core::Rung rung;
       std::vector<at::Tensor> decoded;
       for (std::size_t i = 0; i < results.size(); ++i) {

@@ -26,16 +26,16 @@ struct GptqParams : core::QuantizerParams {
   Choice metric{core::metric_alternatives(), "activation"};
   void visit(ParamVisitor& v) override {
     QuantizerParams::visit(v);
-    const EnumNames orders = {{"activation", static_cast<int>(core::FeedbackOrder::activation)},
-                              {"natural", static_cast<int>(core::FeedbackOrder::natural)}};
-    v.field("order", order, orders,
+    v.field("order", order, core::feedback_order_names(),
             "inputs of most energy first, or as they lie; scales are the same");
     v.field("damp", damp,
             "share of the mean diagonal of H added to it; grows tenfold while H has no factor")
         .in(0, 1);
     v.field("block", block, "inputs between two updates of all that follow; a matter of speed")
         .in(1, 4096);
-    v.field("passes", passes, "of coordinate descent after the feedback").in(0, 20);
+    v.field("passes", passes,
+            "of coordinate descent after the feedback, under the moments of the inputs")
+        .in(0, 20);
     v.field("scale", scale, core::scale_rule_names(),
             "how scales are chosen: from extremes, or for the least error under the metric");
     v.field("metric", metric, "what an error costs");
@@ -59,11 +59,8 @@ class Gptq : public core::Quantizer {
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    const core::MadeTransform made = transform_->make(
-        {.group = group,
-         .stats = stats,
-         .rng = rng,
-         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::second_moment)});
+    const core::MadeTransform made =
+        core::transform_for(*transform_, group, stats, rng, *code_, core::FitMetric::second_moment);
     auto results = core::round_group(group, stats,
                                      {.code = *code_,
                                       .transform = made.transform,

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "core/code.h"
-#include "core/feedback.h"
+#include "core/metric.h"
 #include "core/tensor_util.h"
 #include "core/transform.h"
 #include "core/transforms/rounding_loss.h"
@@ -136,20 +136,22 @@ class Hqq : public core::Quantizer {
       : params_(params),
         layout_(integer_layout("hqq", params.layout)),
         code_(core::make_code(layout_, params.scale)),
-        transform_(core::make_transform(params.transform)) {}
+        transform_(core::make_transform(params.transform)),
+        plain_(core::make_metric(Choice(core::metric_alternatives(), "none"))) {}
 
   core::Needs needs() const override { return transform_->needs(); }
   std::shared_ptr<const format::Layout> layout() const override { return layout_; }
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    const core::MadeTransform made = transform_->make(
-        {.group = group,
-         .stats = stats,
-         .rng = rng,
-         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::plain)});
-    auto results = core::round_group(
-        group, {.code = *code_, .transform = made.transform, .metric = {}, .note = made.note});
+    const core::MadeTransform made =
+        core::transform_for(*transform_, group, stats, rng, *code_, core::FitMetric::plain);
+    auto results = core::round_group(group, stats,
+                                     {.code = *code_,
+                                      .transform = made.transform,
+                                      .metric = *plain_,
+                                      .with_feedback = false,
+                                      .note = made.note});
     for (std::size_t m = 0; m < results.size(); ++m)
       improve(core::transform_weight(made.transform, group.weights_oi[m]), results[m].code);
     core::add_fallback(results, made.fallback);
@@ -179,6 +181,7 @@ class Hqq : public core::Quantizer {
   std::shared_ptr<const format::UniformLayout> layout_;
   std::unique_ptr<const core::Code> code_;
   std::unique_ptr<const core::Transform> transform_;
+  std::unique_ptr<const core::MetricProvider> plain_;
 };
 
 }  // namespace

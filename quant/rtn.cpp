@@ -42,11 +42,8 @@ class Rtn : public core::Quantizer {
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    const core::MadeTransform made = transform_->make(
-        {.group = group,
-         .stats = stats,
-         .rng = rng,
-         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::plain)});
+    const core::MadeTransform made =
+        core::transform_for(*transform_, group, stats, rng, *code_, core::FitMetric::plain);
     auto results = core::round_group(group, stats,
                                      {.code = *code_,
                                       .transform = made.transform,

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "core/code.h"
 #include "core/feedback.h"
+#include "core/metric.h"
 #include "core/tensor_util.h"
 #include "core/transform.h"
 #include "core/transforms/rounding_loss.h"
@@ -58,15 +59,6 @@ struct SignRoundParams : core::QuantizerParams {
   }
 };
 
-/// Why nothing can be learned from these statistics; empty if it can.
-std::string unusable(const core::Stats& stats) {
-  if (stats.tokens <= 0) return "no calibration token reached it";
-  if (!stats.finite()) return "the second moment of its input holds NaN or infinity";
-  if (stats.second_moment_ii.diagonal().sum().item<double>() <= 0)
-    return "its input was zero at every token";
-  return {};
-}
-
 class SignRound : public core::Quantizer {
  public:
   using Parameters = SignRoundParams;
@@ -79,7 +71,8 @@ class SignRound : public core::Quantizer {
         layout_(integer_layout("sign-round", params.layout)),
         code_(core::make_code(layout_, params.scale)),
         minmax_(core::make_code(layout_, core::ScaleRule::minmax)),
-        transform_(core::make_transform(params.transform)) {}
+        transform_(core::make_transform(params.transform)),
+        metric_(core::make_metric(Choice(core::metric_alternatives(), "activation"))) {}
 
   core::Needs needs() const override {
     return core::Needs{.second_moment = true, .block = params_.objective == Objective::block} |
@@ -105,27 +98,23 @@ class SignRound : public core::Quantizer {
   };
 
   Start start_of(const core::MatrixGroup& group, const core::Stats& stats, const Rng& rng) const {
-    const core::MadeTransform made = transform_->make(
-        {.group = group,
-         .stats = stats,
-         .rng = rng,
-         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::second_moment)});
-    const std::string reason = unusable(stats);
+    const core::MadeTransform made =
+        core::transform_for(*transform_, group, stats, rng, *code_, core::FitMetric::second_moment);
     Start start;
-    core::Metric metric;
-    if (reason.empty()) {
+    start.results = core::round_group(group, stats,
+                                      {.code = *code_,
+                                       .transform = made.transform,
+                                       .metric = *metric_,
+                                       .with_feedback = false,
+                                       .note = made.note});
+    // A fallback here means that the moment says nothing: there is nothing to learn from.
+    if (start.results.front().fallback.empty())
       start.h_ii =
           core::transform_second_moment(
               made.transform, stats.second_moment_ii.to(group.weights_oi.front().device())) /
           static_cast<double>(stats.tokens);
-      metric.weight = core::host_float(start.h_ii.diagonal()).clamp_min(0).contiguous();
-    }
-    start.results = core::round_group(
-        group, {.code = *code_, .transform = made.transform, .metric = metric, .note = made.note});
-    for (std::size_t m = 0; m < start.results.size(); ++m) {
-      start.w_oi.push_back(core::transform_weight(made.transform, group.weights_oi[m]));
-      if (!reason.empty()) start.results[m].fallback = cat("plain rounding: ", reason);
-    }
+    for (const at::Tensor& w_oi : group.weights_oi)
+      start.w_oi.push_back(core::transform_weight(made.transform, w_oi));
     core::add_fallback(start.results, made.fallback);
     return start;
   }
@@ -139,7 +128,8 @@ class SignRound : public core::Quantizer {
       const RoundingLoss loss =
           learn_rounding(start.w_oi[m], start.h_ii, schedule_, result.code, &whole_range);
       if (loss.before > 0)
-        add_note(result, cat(share(loss.after, loss.before), " of the error of plain rounding"));
+        core::add_note(result,
+                       cat(share(loss.after, loss.before), " of the error of plain rounding"));
     }
   }
 
@@ -160,22 +150,20 @@ class SignRound : public core::Quantizer {
     for (std::size_t m = 0; m < results.size(); ++m) {
       results[m].code = std::move(matrices[m].code);
       if (loss.plain > 0)
-        add_note(results[m], cat("block: ", share(loss.chosen, loss.plain), " (layer by layer ",
-                                 share(loss.other, loss.plain), ")"));
+        core::add_note(results[m], cat("block: ", share(loss.chosen, loss.plain),
+                                       " (layer by layer ", share(loss.other, loss.plain), ")"));
     }
     return results;
   }
 
   static double share(double part, double whole) { return std::round(1000 * part / whole) / 1000; }
-  static void add_note(core::MatrixResult& result, const std::string& note) {
-    result.note += cat(result.note.empty() ? "" : ", ", note);
-  }
 
   SignRoundParams params_;
   RoundingSchedule schedule_;
   std::shared_ptr<const format::UniformLayout> layout_;
   std::unique_ptr<const core::Code> code_, minmax_;
   std::unique_ptr<const core::Transform> transform_;
+  std::unique_ptr<const core::MetricProvider> metric_;
 };
 
 }  // namespace

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: precision inside a matrix, in the units that memory likes: 2-D tiles, row stripes,
-// channels. Formula: min sum_T S_T(part) s.t. mean bits <= budget; S_T = sum_{ij in T} h_ij
-// dw_ij^2. Source: the TileQuant seed (tiles, scores by input energy or gradient); the FIGFLEX seed
-// (channel
-//   groups, scored by the error that feedback cannot make up for: h_j the diagonal of D, H = F D
-//   F^T).
+// Idea: precision inside a matrix, in units that memory likes: tiles, row stripes, channel groups.
+// Formula: min sum_T S_T(part) within the mean of bits; S_T = sum of h_ij dw_ij^2 over the tile.
+// Source: the TileQuant seed (h from activations or gradients) and the FIGFLEX seed (h_j from D in
+// H = F D F^T, what feedback cannot make up for; channel groups).
 // Cost: one rounding of the matrix per layout, a dynamic programme over its tiles.
 // Differs: any layouts may be mixed; the choice is exact for the scores, not a sort.
 #include <ATen/TensorOperators.h>
@@ -19,6 +17,7 @@
 #include "core/codes/mixed_code.h"
 #include "core/feedback.h"
 #include "core/metric.h"
+#include "core/tensor_util.h"
 #include "core/transform.h"
 #include "core/transforms/rounding_loss.h"
 #include "quant/methods.h"
@@ -27,7 +26,6 @@ namespace cupel::quant {
 namespace {
 
 using format::MixedLayout;
-using format::MixedParams;
 
 enum class TileScore { metric, residual, random };
 
@@ -45,14 +43,13 @@ struct TileParams : core::QuantizerParams {
     const EnumNames scores = {{"metric", static_cast<int>(TileScore::metric)},
                               {"residual", static_cast<int>(TileScore::residual)},
                               {"random", static_cast<int>(TileScore::random)}};
-    const EnumNames orders = {{"activation", static_cast<int>(core::FeedbackOrder::activation)},
-                              {"natural", static_cast<int>(core::FeedbackOrder::natural)}};
     v.field("bits", bits, "the average of each matrix, scales and map included").in(1, 16);
     v.field("score", score, scores,
             "what an error costs where tiles compete: by the metric; what is left of it after "
             "feedback; nothing at all, for comparison");
     v.field("feedback", feedback, "errors of earlier inputs are fed into later ones");
-    v.field("order", order, orders, "inputs of most energy first, or as they lie");
+    v.field("order", order, core::feedback_order_names(),
+            "inputs of most energy first, or as they lie");
     v.field("damp", damp, "share of the mean diagonal of H added to it").in(0, 1);
     v.field("scale", scale, core::scale_rule_names(), "how scales are chosen");
     v.field("metric", metric, "what an error costs");
@@ -86,31 +83,25 @@ class Tile : public core::Quantizer {
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    for (std::size_t m = 0; m < group.names.size(); ++m)
-      core::check_finite(group.names[m], group.weights_oi[m]);
-    const core::MadeTransform made = transform_->make(
-        {.group = group,
-         .stats = stats,
-         .rng = rng,
-         .loss = core::rounding_loss(group, stats, *code_, core::FitMetric::second_moment)});
+    core::check_finite(group);
+    const core::MadeTransform made =
+        core::transform_for(*transform_, group, stats, rng, *code_, core::FitMetric::second_moment);
+    const core::MetricRounding rounding{.code = *code_,
+                                        .transform = made.transform,
+                                        .metric = *metric_,
+                                        .feedback = {.order = params_.order, .damp = params_.damp},
+                                        .with_feedback = params_.feedback,
+                                        .note = made.note};
+    core::GroupMetric metric(group, stats, rounding);
     std::vector<core::MatrixResult> results;
     for (std::size_t m = 0; m < group.names.size(); ++m) {
-      // Each matrix has its own map, so each is a group of its own to the engine.
-      core::MatrixGroup one{.id = group.id,
-                            .names = {group.names[m]},
-                            .weights_oi = {group.weights_oi[m]},
-                            .gradients = {group.gradient(m)}};
-      const auto map = choose(one, stats, made.transform, Rng(rng).child(group.names[m]));
+      const core::PreparedMetric& prepared = metric.of(m);
+      const auto map = choose(core::transform_weight(made.transform, group.weights_oi[m]),
+                              prepared.metric, Rng(rng).child(group.names[m]));
       const core::MixedCode code(layout_, params_.scale, map.tiles);
-      auto result = core::round_group(one, stats,
-                                      {.code = code,
-                                       .transform = made.transform,
-                                       .metric = *metric_,
-                                       .feedback = {.order = params_.order, .damp = params_.damp},
-                                       .with_feedback = params_.feedback,
-                                       .note = made.note});
-      result.front().note += cat(result.front().note.empty() ? "" : ", ", map.note);
-      results.push_back(std::move(result.front()));
+      results.push_back(core::round_matrix(group.names[m], group.weights_oi[m], prepared,
+                                           core::with_code(rounding, code)));
+      core::add_note(results.back(), map.note);
     }
     core::add_fallback(results, made.fallback);
     return results;
@@ -122,18 +113,8 @@ class Tile : public core::Quantizer {
     std::string note;
   };
 
-  Map choose(const core::MatrixGroup& one, const core::Stats& stats,
-             const format::InputTransform& transform, Rng rng) const {
-    const at::Tensor w_oi =
-        core::transform_weight(transform, one.weights_oi.front()).to(at::kCPU).contiguous();
-    core::Metric metric = metric_
-                              ->prepare({.group = one,
-                                         .matrix = 0,
-                                         .stats = stats,
-                                         .transform = transform,
-                                         .feedback = {.order = params_.order, .damp = params_.damp},
-                                         .with_feedback = params_.feedback})
-                              .metric;
+  Map choose(const at::Tensor& w, core::Metric metric, Rng rng) const {
+    const at::Tensor w_oi = core::host_float(w);
     if (params_.score != TileScore::residual) metric.tile_i = at::Tensor();
     const at::Tensor errors = code_->tile_errors(w_oi, metric);
     const int64_t tiles = errors.size(1), rows = layout_->tile_rows(w_oi.size(0));

@@ -250,6 +250,11 @@ void encode_rows(const at::Tensor& w_oi, int64_t begin, int64_t end, const Facto
   });
 }
 
+/// Null for a factor that cannot be used.
+const Factor* usable(const std::shared_ptr<const Factor>& factor) {
+  return factor && factor->usable() ? factor.get() : nullptr;
+}
+
 /// An encoding that remembers what its codes decode to.
 class Recorder : public Encoding {
  public:
@@ -282,42 +287,42 @@ void encode_two_sided(const at::Tensor& w_oi, const RowFactor& rows, const Facto
       const at::Tensor feedback = outputs.feedback_pp.slice(0, 0, o).slice(1, o, end);
       shifted.slice(0, o, end).add_(at::matmul(feedback.t(), lost_oi));
     }
-    encode_rows(shifted, o, end, rows.factor, shape, tile_rows, out);
+    encode_rows(shifted, o, end, usable(rows.factor), shape, tile_rows, out);
   }
 }
 
-/// One pass of coordinate descent over all inputs: rows do not depend on each other.
-void descend(const at::Tensor& w_oi, const at::Tensor& h_ii, int64_t tile, Recorder& out) {
-  CUPEL_CHECK(tile == 1, user, "coordinate descent passes are for scalar codes");
-  const int64_t inputs = w_oi.size(1), rows = w_oi.size(0);
-  const at::Tensor h = host_float(h_ii);
-  const float* moment = h.const_data_ptr<float>();
-  at::Tensor lost_oi = w_oi - out.value_io().t();
-  const at::Tensor pull_io = at::matmul(h, lost_oi.t()).contiguous();  // (dW H)^T
-  float* pull = pull_io.mutable_data_ptr<float>();
-  const at::Tensor before_io = out.value_io().clone();
+/// One pass of coordinate descent over all inputs of some rows: rows do not depend on each other.
+void descend(const at::Tensor& w_oi, const RowFactor& rows, Recorder& out) {
+  const int64_t inputs = w_oi.size(1), count = rows.end - rows.begin;
+  const float* moment = rows.moment_ii.const_data_ptr<float>();
+  // A copy: the recorder's own numbers change while rows are encoded.
+  const at::Tensor before_io =
+      out.value_io().slice(1, rows.begin, rows.end).clone(at::MemoryFormat::Contiguous);
+  const at::Tensor lost_io = w_oi.slice(0, rows.begin, rows.end).t() - before_io;
+  at::Tensor pull_io = at::matmul(rows.moment_ii, lost_io).contiguous();  // (dW H)^T
   const float* before = before_io.const_data_ptr<float>();
-  at::parallel_for(0, (rows + kPanelRows - 1) / kPanelRows, 1, [&](int64_t first, int64_t last) {
+  float* pull = pull_io.mutable_data_ptr<float>();
+  at::parallel_for(0, (count + kPanelRows - 1) / kPanelRows, 1, [&](int64_t first, int64_t last) {
     std::vector<float> target(kPanelRows), value(kPanelRows);
     for (int64_t panel = first; panel < last; ++panel) {
-      const int64_t row = panel * kPanelRows, count = std::min(kPanelRows, rows - row);
+      const int64_t row = panel * kPanelRows, n = std::min(kPanelRows, count - row);
       for (int64_t k = 0; k < inputs; ++k) {
         const float own = moment[k * inputs + k];
         if (!(own > 0)) continue;
-        for (int64_t r = 0; r < count; ++r)
-          target[r] = before[k * rows + row + r] + pull[k * rows + row + r] / own;
-        out.encode({.row = row,
-                    .rows = count,
+        const int64_t at = k * count + row;
+        for (int64_t r = 0; r < n; ++r) target[r] = before[at + r] + pull[at + r] / own;
+        out.encode({.row = rows.begin + row,
+                    .rows = n,
                     .col = k,
                     .cols = 1,
                     .stride = kPanelRows,
                     .target = target.data(),
                     .value = value.data()});
-        for (int64_t r = 0; r < count; ++r) value[r] -= before[k * rows + row + r];
+        for (int64_t r = 0; r < n; ++r) value[r] -= before[at + r];
         for (int64_t j = 0; j < inputs; ++j) {
           const float h_kj = moment[k * inputs + j];
-          float* to = pull + j * rows + row;
-          for (int64_t r = 0; r < count; ++r) to[r] -= value[r] * h_kj;
+          float* to = pull + j * count + row;
+          for (int64_t r = 0; r < n; ++r) to[r] -= value[r] * h_kj;
         }
       }
     }
@@ -360,10 +365,17 @@ void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& s
 
 }  // namespace
 
-void check_finite(const std::string& name, const at::Tensor& w_oi) {
-  CUPEL_CHECK(at::isfinite(w_oi).all().item<bool>(), data, name,
-              ": every weight must be finite, but it holds NaN or infinity; the checkpoint is "
-              "damaged, or a step before this one diverged");
+const EnumNames& feedback_order_names() {
+  static const EnumNames names = {{"activation", static_cast<int>(FeedbackOrder::activation)},
+                                  {"natural", static_cast<int>(FeedbackOrder::natural)}};
+  return names;
+}
+
+void check_finite(const MatrixGroup& group) {
+  for (std::size_t m = 0; m < group.names.size(); ++m)
+    CUPEL_CHECK(at::isfinite(group.weights_oi[m]).all().item<bool>(), data, group.names[m],
+                ": every weight must be finite, but it holds NaN or infinity; the checkpoint is "
+                "damaged, or a step before this one diverged");
 }
 
 Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols,
@@ -414,13 +426,20 @@ format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric
   const std::unique_ptr<Encoding> inner = code.fit(w, metric);
   Recorder out(*inner, w.size(0), w.size(1));
   const Shape shape = shape_of(code, w, plan.block);
-  for (const RowFactor& rows : plan.rows) {
-    if (plan.outputs)
-      encode_two_sided(w, rows, *plan.outputs, shape, code.tile().rows, out);
+  std::vector<RowFactor> all = plan.rows;
+  if (all.empty()) all.emplace_back();
+  if (all.back().end < 0) all.back().end = w.size(0);
+  for (const RowFactor& rows : all) {
+    if (const Factor* outputs = usable(plan.outputs))
+      encode_two_sided(w, rows, *outputs, shape, code.tile().rows, out);
     else
-      encode_rows(w, rows.begin, rows.end, rows.factor, shape, code.tile().rows, out);
+      encode_rows(w, rows.begin, rows.end, usable(rows.factor), shape, code.tile().rows, out);
   }
-  for (int pass = 0; pass < plan.passes; ++pass) descend(w, *plan.moment_ii, shape.tile, out);
+  CUPEL_CHECK(plan.passes == 0 || shape.tile == 1, user,
+              "coordinate descent passes are for scalar codes");
+  for (int pass = 0; pass < plan.passes; ++pass)
+    for (const RowFactor& rows : all)
+      if (rows.moment_ii.defined()) descend(w, rows, out);
   return inner->finish();
 }
 
@@ -441,28 +460,6 @@ int64_t inputs_of(const MatrixGroup& group) {
     CUPEL_ASSERT(w.dim() == 2 && w.size(1) == group.weights_oi.front().size(1));
   }
   return group.weights_oi.front().size(1);
-}
-
-std::vector<MatrixResult> round_group(const MatrixGroup& group, const Rounding& rounding) {
-  const c10::NoGradGuard no_grad;
-  inputs_of(group);
-  for (std::size_t m = 0; m < group.names.size(); ++m)
-    check_finite(group.names[m], group.weights_oi[m]);
-  const Factor* factor = rounding.factor && rounding.factor->usable() ? rounding.factor : nullptr;
-  std::vector<MatrixResult> results;
-  for (std::size_t m = 0; m < group.names.size(); ++m) {
-    MatrixResult result;
-    result.code = in_frame(cat("rounding ", group.names[m]), [&] {
-      return encode(rounding.code, transform_weight(rounding.transform, group.weights_oi[m]),
-                    rounding.metric, factor, rounding.block);
-    });
-    result.code.input = rounding.transform;
-    if (rounding.factor && !factor)
-      result.fallback = cat("plain rounding: ", rounding.factor->failure);
-    result.note = rounding.note;
-    results.push_back(std::move(result));
-  }
-  return results;
 }
 
 }  // namespace cupel::core

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace cupel::core {
 /// Which inputs are rounded first: those with the most energy, or as they lie. Scales never depend
 /// on it.
 enum class FeedbackOrder { activation, natural };
+const EnumNames& feedback_order_names();
 
 struct FeedbackOptions {
   FeedbackOrder order = FeedbackOrder::activation;
@@ -59,20 +61,20 @@ format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi
                                         const Metric& metric, const Factor* factor,
                                         FeedbackBlock block = {});
 
-/// Outputs [begin, end) of a matrix and the factor that their errors are fed back with.
+/// Outputs [begin, end) of a matrix (end < 0: to the last) and what their errors are judged by.
 struct RowFactor {
-  int64_t begin, end;
-  const Factor* factor;  ///< null: plain rounding
+  int64_t begin = 0, end = -1;
+  std::shared_ptr<const Factor> factor;  ///< null or unusable: plain rounding
+  at::Tensor moment_ii;  ///< H per token, float32 on the host: what coordinate descent descends
 };
 
 /// Everything that the engine takes for one matrix.
 struct FeedbackPlan {
-  std::vector<RowFactor> rows;  ///< covers all outputs in order
-  const Factor* outputs =
-      nullptr;  ///< two-sided: errors of earlier outputs are fed into later ones
+  std::vector<RowFactor> rows;            ///< covers all outputs in order; empty: plain rounding
+  std::shared_ptr<const Factor> outputs;  ///< two-sided: errors of earlier outputs are fed into
+                                          ///< later ones; null or unusable: one-sided
   FeedbackBlock block;
-  int passes = 0;                         ///< of coordinate descent afterwards
-  const at::Tensor* moment_ii = nullptr;  ///< what coordinate descent descends; with passes
+  int passes = 0;  ///< of coordinate descent afterwards, for rows that have a moment
 };
 
 /// Rounds w_oi with the code as planned. Two-sided (YAQA): target = W + L_O'^T dW L_I' + L_O'^T dW
@@ -82,22 +84,8 @@ struct FeedbackPlan {
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
                           const FeedbackPlan& plan);
 
-/// How a group is rounded, and what is to be said of it.
-struct Rounding {
-  const Code& code;
-  const format::InputTransform& transform;
-  Metric metric;
-  const Factor* factor = nullptr;  ///< null or unusable: plain rounding
-  FeedbackBlock block;
-  std::string note;
-};
-
-/// Transforms and rounds every matrix of the group. Fault::data names a matrix that holds NaN or
-/// infinity.
-std::vector<MatrixResult> round_group(const MatrixGroup& group, const Rounding& rounding);
-
-/// Fault::data names a matrix that holds NaN or infinity.
-void check_finite(const std::string& name, const at::Tensor& w_oi);
+/// Fault::data names the first matrix of the group that holds NaN or infinity.
+void check_finite(const MatrixGroup& group);
 
 /// Inputs of the group's matrices; they must agree.
 int64_t inputs_of(const MatrixGroup& group);

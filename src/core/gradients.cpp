@@ -29,12 +29,6 @@ struct Product {
   at::Tensor x, probe;
 };
 
-at::Tensor ids_tensor(const std::vector<int32_t>& ids, at::Device device) {
-  at::Tensor out = at::empty({1, static_cast<int64_t>(ids.size())}, at::kLong);
-  std::copy(ids.begin(), ids.end(), out.mutable_data_ptr<int64_t>());
-  return out.to(device);
-}
-
 class Collector {
  public:
   Collector(Model& model, const GradientNeeds& needs) : model_(model), needs_(needs) {}

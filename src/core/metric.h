@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,16 +27,14 @@ struct MetricSource {
   bool with_feedback = true;  ///< false: weights of errors are enough
 };
 
-/// What an error of one matrix costs, made ready for the engine. Owns what `plan` points to.
+/// What an error of one matrix costs, made ready for the engine.
 struct PreparedMetric {
   Metric metric;
-  std::vector<std::shared_ptr<const Factor>> factors;
-  at::Tensor moment_ii;  ///< H per token on the host, float32, in the basis of the transform
   std::vector<RowFactor> rows;
   std::shared_ptr<const Factor> outputs;
   std::string note;
-  std::string fallback;  ///< not empty: why rounding will be plain
-  FeedbackPlan plan(FeedbackBlock block, int passes) const;
+  std::string
+      fallback;  ///< not empty: what takes its place, and why ("plain rounding: no token ...")
 };
 
 /// The metric of a layer's errors: what a method minimises. Source of each: its file. Stateless.
@@ -51,8 +50,7 @@ class MetricProvider {
 const std::vector<Alternative>& metric_alternatives();
 std::unique_ptr<const MetricProvider> make_metric(const Choice& choice);
 
-/// Transforms, prepares and rounds every matrix of the group. Matrices whose metric is the same
-/// share one factorisation. Fault::data names a matrix that holds NaN or infinity.
+/// How the matrices of a group are rounded, and what is to be said of it.
 struct MetricRounding {
   const Code& code;
   const format::InputTransform& transform;
@@ -63,6 +61,39 @@ struct MetricRounding {
   bool with_feedback = true;
   std::string note;
 };
+
+/// The same with another code of equal tiles.
+inline MetricRounding with_code(const MetricRounding& r, const Code& code) {
+  return {.code = code,
+          .transform = r.transform,
+          .metric = r.metric,
+          .feedback = r.feedback,
+          .block = r.block,
+          .passes = r.passes,
+          .with_feedback = r.with_feedback,
+          .note = r.note};
+}
+
+/// The metric of each matrix of a group: one preparation, one factorisation, where all share it.
+/// What it is made from must outlive it.
+class GroupMetric {
+ public:
+  GroupMetric(const MatrixGroup& group, const Stats& stats, const MetricRounding& rounding)
+      : group_(group), stats_(stats), rounding_(rounding) {}
+  const PreparedMetric& of(std::size_t matrix);
+
+ private:
+  const MatrixGroup& group_;
+  const Stats& stats_;
+  const MetricRounding& rounding_;
+  std::optional<PreparedMetric> prepared_;
+  std::size_t matrix_ = 0;  ///< that `prepared_` was made for
+};
+
+/// Transforms and rounds one matrix.
+MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
+                          const PreparedMetric& metric, const MetricRounding& rounding);
+/// All matrices of the group. Fault::data names a matrix that holds NaN or infinity.
 std::vector<MatrixResult> round_group(const MatrixGroup& group, const Stats& stats,
                                       const MetricRounding& rounding);
 

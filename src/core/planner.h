@@ -13,7 +13,8 @@
 namespace cupel::core {
 
 /// Mean KL divergence, in nats a token, of the model with some matrices replaced (by canonical
-/// name) from itself, on calibration samples that no statistics saw.
+/// name) from itself, on calibration samples
+/// that no moment of the inputs saw (gradients, where asked for, are those of all samples).
 using ModelProbe = std::function<double(const std::map<std::string, at::Tensor>& replaced)>;
 
 /// Looks at the whole model before the first matrix is quantized. The pipeline hands it each group

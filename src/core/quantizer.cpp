@@ -21,6 +21,14 @@ void QuantizerParams::visit(ParamVisitor& v) {
   v.field("transform", transform, "change of basis of the inputs before rounding");
 }
 
+void add_note(MatrixResult& result, const std::string& note) {
+  if (!note.empty()) result.note += cat(result.note.empty() ? "" : ", ", note);
+}
+
+std::string Quantizer::description() const {
+  return layout()->description();
+}
+
 int64_t Quantizer::expected_bits(int64_t rows, int64_t cols) const {
   return layout()->bits(rows, cols);
 }

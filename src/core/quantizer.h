@@ -40,6 +40,9 @@ struct MatrixResult {
   std::string note;  ///< "damping 0.1", ...
 };
 
+/// Appends to what the report says of the matrix; nothing for an empty text.
+void add_note(MatrixResult& result, const std::string& note);
+
 class Planner;
 
 /// A handle to the decoder block for methods that optimise a whole block
@@ -63,6 +66,8 @@ class Quantizer {
                                              BlockHandle* block, const Rng& rng) const = 0;
   /// The layout that it writes; with a planner, one of them.
   virtual std::shared_ptr<const format::Layout> layout() const = 0;
+  /// For people, before anything has run: "4-bit g64 asym".
+  virtual std::string description() const;
   /// Bits that a [rows, cols] matrix will take, as far as that is known beforehand.
   virtual int64_t expected_bits(int64_t rows, int64_t cols) const;
   /// For methods that decide with the whole model in view; null for all others.

@@ -82,4 +82,10 @@ at::Tensor decoded_weight(const format::WeightCode& code) {
   return w_oi;
 }
 
+at::Tensor ids_tensor(std::span<const int32_t> ids, at::Device device) {
+  at::Tensor ids_nt = at::empty({1, static_cast<int64_t>(ids.size())}, at::kLong);
+  std::copy(ids.begin(), ids.end(), ids_nt.mutable_data_ptr<int64_t>());
+  return ids_nt.to(device);
+}
+
 }  // namespace cupel::core

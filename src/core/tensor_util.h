@@ -20,6 +20,8 @@ std::span<const float> floats(const at::Tensor& t);
 /// Between tensors and host arrays (f32, f64, u8, i8, i32, i64, f16 as their own types).
 format::Array array_of(const at::Tensor& t);
 at::Tensor tensor_of(const format::Array& array);
+/// Token ids as a batch of one, int64 [1, t].
+at::Tensor ids_tensor(std::span<const int32_t> ids, at::Device device);
 /// Decodes a code to the weight that acts on x itself (input transform undone), float32 [o, i] on
 /// the host.
 at::Tensor decoded_weight(const format::WeightCode& code);

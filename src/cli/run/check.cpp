@@ -82,7 +82,7 @@ class Planner {
       std::shared_ptr<const core::Quantizer> quantizer =
           catalog().quant.at(method).make(entry.params);
       quants_.push_back({entry.key, quantizer, params});
-      add(entry.key, cat(params->layers, " as ", quantizer->layout()->description()),
+      add(entry.key, cat(params->layers, " as ", quantizer->description()),
           quantizer->needs().any() ? 3 * forward : per_layer * layers / 5e7);
     } else if (kind == "prune") {
       const int64_t gone =

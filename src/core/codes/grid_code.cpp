@@ -41,6 +41,7 @@ class GridEncoding : public Encoding {
         codes_(static_cast<std::size_t>(rows * cols)),
         step_(static_cast<std::size_t>(layout_->row_blocks(rows) * groups_)),
         sign_(step_.size(), 1.0f),
+        scale_(step_.size()),
         bits_(step_.size()) {}
 
   void set(int64_t b, int64_t g, const StoredScale& s) {
@@ -48,6 +49,7 @@ class GridEncoding : public Encoding {
     step_[at] = s.step;
     sign_[at] = s.sign;
     bits_[at] = s.bits;
+    scale_[at] = std::fabs(layout_->scale_value(s.bits));
   }
   /// Raises the exponents of a row of blocks that are more than `span` below its largest: their
   /// steps become coarser, nothing is clipped.
@@ -57,7 +59,8 @@ class GridEncoding : public Encoding {
     for (auto at = first; at != last; ++at) {
       if (*at + span >= largest) continue;
       *at = largest - span;
-      step_[static_cast<std::size_t>(at - bits_.begin())] = layout_->scale_value(*at);
+      const auto k = static_cast<std::size_t>(at - bits_.begin());
+      step_[k] = scale_[k] = layout_->scale_value(*at);
     }
   }
   float outer_of(int64_t o) const {
@@ -75,9 +78,7 @@ class GridEncoding : public Encoding {
         const float sign = sign_[at], step = step_[at];
         const float x = t.target[c * t.stride + r];
         const int k = levels_->nearest(step > 0 ? sign * x / step : 0.0f);
-        t.value[c * t.stride + r] =
-            (sign * levels_->values()[k] * std::fabs(layout_->scale_value(bits_[at]))) *
-            outer_of(o);
+        t.value[c * t.stride + r] = (sign * levels_->values()[k] * scale_[at]) * outer_of(o);
         const int code = levels_->code(k);
         codes_[static_cast<std::size_t>(o * cols_ + input)] =
             static_cast<uint8_t>(sign < 0 ? levels_->count() - 1 - code : code);
@@ -105,7 +106,7 @@ class GridEncoding : public Encoding {
   std::shared_ptr<const Levels> levels_;
   int64_t rows_, cols_, width_, height_, groups_;
   std::vector<uint8_t> codes_;
-  std::vector<float> step_, sign_;  ///< [b, g]
+  std::vector<float> step_, sign_, scale_;  ///< [b, g]; a step is a scale times the outer one
   std::vector<uint32_t> bits_;
   std::vector<float> outer_;
 };

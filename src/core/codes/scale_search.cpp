@@ -19,7 +19,7 @@ namespace {
 using format::ScaleType;
 
 constexpr float kSmallestRatio = 0.4f, kLargestRatio = 1.3f;  // to the scale of the extreme
-constexpr int kRatios = 24;
+constexpr int kRatios = 46;
 constexpr int kRefits = 3;
 
 float extreme_of(std::span<const float> w) {

@@ -38,27 +38,32 @@ at::Tensor residual_cost(const Factor& factor) {
   return cost_i;
 }
 
+/// Why the moments cannot serve as weights; factorise() says the same of them. Empty if they can.
+std::string unusable(const Stats& stats) {
+  if (stats.tokens <= 0) return "no calibration token reached it";
+  if (!stats.finite()) return "the second moment of its input holds NaN or infinity";
+  if (!(stats.second_moment_ii.diagonal().sum().item<double>() > 0))
+    return "its input was zero at every token";
+  return {};
+}
+
 }  // namespace
 
 PreparedMetric activation_metric(const MetricSource& source) {
   PreparedMetric out;
   const at::Tensor h_ii = moment_of(source);
-  const bool sound = h_ii.defined() && source.stats.finite();
   if (source.with_feedback) {
-    const auto factor = factor_of(h_ii, source.stats.tokens, source, out);
-    out.rows = {{0, -1, factor.get()}};
-    out.note = describe(*factor);
-    if (factor->usable() && source.tile_cols == 1) out.metric.tile_i = residual_cost(*factor);
+    auto factor = factor_of(h_ii, source.stats.tokens, source, out);
     if (!factor->usable()) return out;
-  } else if (!sound) {
-    out.fallback = "the second moment of its input is empty or not finite";
-  } else if (!(h_ii.diagonal().sum().item<double>() > 0)) {
-    out.fallback = "its input was zero at every token";
+    out.note = describe(*factor);
+    if (source.tile_cols == 1) out.metric.tile_i = residual_cost(*factor);
+    out.rows = {{.factor = std::move(factor), .moment_ii = {}}};
+  } else if (const std::string why = unusable(source.stats); !why.empty()) {
+    out.fallback = cat("plain rounding: ", why);
     return out;
   }
-  if (!sound) return out;
   const at::Tensor per_token = h_ii / static_cast<double>(source.stats.tokens);
-  out.moment_ii = host_float(per_token);
+  if (source.with_feedback) out.rows.front().moment_ii = host_float(per_token);
   out.metric.weight = host_float(per_token.diagonal()).clamp_min(0).contiguous();
   return out;
 }

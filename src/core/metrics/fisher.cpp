@@ -27,7 +27,9 @@ class Fisher : public MetricProvider {
     if (source.with_feedback) out = activation_metric(source);
     const GradientStats* g = source.group.gradient(source.matrix);
     if (!g || !g->fisher_oi.defined() || !g->finite()) {
-      out.fallback = "no gradient of the loss reached it";
+      if (out.fallback.empty())
+        out.fallback = cat(source.with_feedback ? "metric activation" : "plain rounding",
+                           ": no gradient of the loss reached it");
       return out;
     }
     out.metric.weight = fisher_weights(*g);

@@ -24,7 +24,8 @@ class Guided : public MetricProvider {
     const GradientStats* g = source.group.gradient(source.matrix);
     if (!g || !g->guided_qii.defined() || !g->finite()) {
       PreparedMetric plain = activation_metric(source);
-      plain.note += ", no gradient of the loss: metric activation";
+      if (plain.fallback.empty())
+        plain.fallback = "metric activation: no gradient of the loss reached it";
       return plain;
     }
     PreparedMetric out;
@@ -35,9 +36,13 @@ class Guided : public MetricProvider {
     for (int64_t q = 0; q < groups; ++q) {
       const at::Tensor h_ii = transform_second_moment(source.transform, device_qii[q]);
       all = all.defined() ? all + h_ii : h_ii;
-      const auto factor = source.with_feedback ? factor_of(h_ii, 1, source, out) : nullptr;
-      out.rows.push_back({q * outputs / groups, (q + 1) * outputs / groups, factor.get()});
-      if (factor && q == 0) out.note = describe(*factor);
+      if (!source.with_feedback) continue;
+      auto factor = factor_of(h_ii, 1, source, out);
+      if (q == 0) out.note = describe(*factor);
+      out.rows.push_back({.begin = q * outputs / groups,
+                          .end = (q + 1) * outputs / groups,
+                          .factor = std::move(factor),
+                          .moment_ii = host_float(h_ii)});
     }
     out.metric.weight = host_float(all.diagonal()).clamp_min(0).contiguous();
     return out;

@@ -35,7 +35,7 @@ std::unique_ptr<const MetricProvider> make_two_sided_metric(const TwoSidedMetric
 /// H (a sum over tokens) in the basis of the transform, on the weights' device; undefined without
 /// tokens.
 at::Tensor moment_of(const MetricSource& source);
-/// Factorises and keeps the factor in `out`; a failure becomes its fallback.
+/// Factorises; a failure becomes the fallback of `out`.
 std::shared_ptr<const Factor> factor_of(const at::Tensor& h_ii, int64_t tokens,
                                         const MetricSource& source, PreparedMetric& out);
 /// "damping 0.01, 3 inputs always zero".

@@ -4,23 +4,12 @@
 
 #include <c10/core/GradMode.h>
 
-#include <optional>
-
 #include "base/error.h"
 #include "core/metrics/list.h"
 #include "core/tensor_util.h"
 #include "core/transform.h"
 
 namespace cupel::core {
-
-FeedbackPlan PreparedMetric::plan(FeedbackBlock block, int passes) const {
-  const bool descends = passes > 0 && moment_ii.defined();
-  return {.rows = rows,
-          .outputs = outputs.get(),
-          .block = block,
-          .passes = descends ? passes : 0,
-          .moment_ii = descends ? &moment_ii : nullptr};
-}
 
 const std::vector<Alternative>& metric_alternatives() {
   static const std::vector<Alternative> list = {
@@ -51,8 +40,8 @@ std::shared_ptr<const Factor> factor_of(const at::Tensor& h_ii, int64_t tokens,
                                         const MetricSource& source, PreparedMetric& out) {
   auto factor =
       std::make_shared<const Factor>(factorise(h_ii, tokens, source.tile_cols, source.feedback));
-  out.factors.push_back(factor);
-  if (!factor->usable() && out.fallback.empty()) out.fallback = factor->failure;
+  if (!factor->usable() && out.fallback.empty())
+    out.fallback = cat("plain rounding: ", factor->failure);
   return factor;
 }
 
@@ -68,43 +57,46 @@ at::Tensor moment_of(const MetricSource& source) {
       source.transform, source.stats.second_moment_ii.to(source.group.weights_oi.front().device()));
 }
 
+const PreparedMetric& GroupMetric::of(std::size_t matrix) {
+  // Metrics that know gradients differ from matrix to matrix; all others are the group's.
+  const bool shared = !rounding_.metric.gradient_needs().any();
+  if (prepared_ && (shared || matrix == matrix_)) return *prepared_;
+  matrix_ = matrix;
+  prepared_ = rounding_.metric.prepare({.group = group_,
+                                        .matrix = matrix,
+                                        .stats = stats_,
+                                        .transform = rounding_.transform,
+                                        .tile_cols = rounding_.code.tile().cols,
+                                        .feedback = rounding_.feedback,
+                                        .with_feedback = rounding_.with_feedback});
+  return *prepared_;
+}
+
+MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
+                          const PreparedMetric& metric, const MetricRounding& r) {
+  MatrixResult result;
+  result.code = in_frame(cat("rounding ", name), [&] {
+    return encode(
+        r.code, transform_weight(r.transform, w_oi), metric.metric,
+        FeedbackPlan{
+            .rows = metric.rows, .outputs = metric.outputs, .block = r.block, .passes = r.passes});
+  });
+  result.code.input = r.transform;
+  result.fallback = metric.fallback;
+  add_note(result, metric.note);
+  add_note(result, r.note);
+  return result;
+}
+
 std::vector<MatrixResult> round_group(const MatrixGroup& group, const Stats& stats,
-                                      const MetricRounding& r) {
+                                      const MetricRounding& rounding) {
   const c10::NoGradGuard no_grad;
   inputs_of(group);
-  for (std::size_t m = 0; m < group.names.size(); ++m)
-    check_finite(group.names[m], group.weights_oi[m]);
+  check_finite(group);
+  GroupMetric metric(group, stats, rounding);
   std::vector<MatrixResult> results;
-  std::optional<PreparedMetric> prepared;
-  for (std::size_t m = 0; m < group.names.size(); ++m) {
-    MatrixResult result;
-    result.code = in_frame(cat("rounding ", group.names[m]), [&] {
-      // Metrics that know the gradients differ from matrix to matrix, all others are the group's.
-      if (!prepared || r.metric.gradient_needs().any())
-        prepared = r.metric.prepare({.group = group,
-                                     .matrix = m,
-                                     .stats = stats,
-                                     .transform = r.transform,
-                                     .tile_cols = r.code.tile().cols,
-                                     .feedback = r.feedback,
-                                     .with_feedback = r.with_feedback});
-      FeedbackPlan plan = prepared->plan(r.block, r.passes);
-      if (plan.rows.empty() || !r.with_feedback)
-        plan.rows = {{0, group.weights_oi[m].size(0), nullptr}};
-      for (RowFactor& rows : plan.rows) {
-        if (rows.factor && !rows.factor->usable()) rows.factor = nullptr;
-        if (rows.end < 0) rows.end = group.weights_oi[m].size(0);
-      }
-      if (plan.outputs && !plan.outputs->usable()) plan.outputs = nullptr;
-      return encode(r.code, transform_weight(r.transform, group.weights_oi[m]), prepared->metric,
-                    plan);
-    });
-    result.code.input = r.transform;
-    if (!prepared->fallback.empty()) result.fallback = cat("plain rounding: ", prepared->fallback);
-    result.note = prepared->note;
-    if (!r.note.empty()) result.note += cat(result.note.empty() ? "" : ", ", r.note);
-    results.push_back(std::move(result));
-  }
+  for (std::size_t m = 0; m < group.names.size(); ++m)
+    results.push_back(round_matrix(group.names[m], group.weights_oi[m], metric.of(m), rounding));
   return results;
 }
 

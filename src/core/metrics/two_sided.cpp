@@ -23,13 +23,15 @@ class TwoSided : public MetricProvider {
     PreparedMetric out = activation_metric(source);
     const GradientStats* g = source.group.gradient(source.matrix);
     if (!g || !g->output_moment_oo.defined() || !g->finite()) {
-      out.note += ", no gradient of the loss: metric activation";
+      if (out.fallback.empty())
+        out.fallback = "metric activation: no gradient of the loss reached it";
       return out;
     }
     if (!source.with_feedback) return out;
     auto outputs = std::make_shared<const Factor>(factorise(
         g->output_moment_oo, g->tokens, 1, {.order = FeedbackOrder::natural, .damp = damp_}));
-    if (!outputs->usable()) out.note += cat(", one-sided: ", outputs->failure);
+    if (!outputs->usable() && out.fallback.empty())
+      out.fallback = cat("metric activation: ", outputs->failure, " (of its output's gradient)");
     out.outputs = std::move(outputs);
     return out;
   }

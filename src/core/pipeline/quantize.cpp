@@ -181,13 +181,8 @@ class Pass {
   std::vector<at::Tensor> embed_calibration() {
     std::vector<at::Tensor> out;
     if (!needs_any_) return out;
-    for (const auto& sample : job_.calibration) {
-      const std::vector<int64_t> ids(sample.begin(), sample.end());
-      const auto ids_nt = tensor_of(format::Array::of<int64_t>(
-          format::ElementType::i64, {1, static_cast<int64_t>(ids.size())},
-          std::span<const int64_t>(ids)));
-      out.push_back(job_.model.embed(ids_nt.to(job_.model.options().device)));
-    }
+    for (const auto& sample : job_.calibration)
+      out.push_back(job_.model.embed(ids_tensor(sample, job_.model.options().device)));
     return out;
   }
 
@@ -307,11 +302,13 @@ class Pass {
 
   /// Adds sum_t s_tq x_t x_t^T for the tokens after `done`, if any matrix wants it.
   void add_guided(Stage& stage, int64_t done, const at::Tensor& x) const {
+    // The tokens of an expert are those that the quantized model routes to it: they are not those
+    // of the gradient pass, and have no saliency.
+    if (stage.first.expert >= 0) return;
     for (auto& [name, g] : stage.gradients) {
       const at::Tensor x_ti = x.reshape({-1, x.size(-1)}).to(at::kFloat);
-      // An expert's tokens are those that were routed to it, in the quantized model: they need not
-      // be the ones of the gradient pass.
-      if (!g.saliency_tq.defined() || done + x_ti.size(0) > g.saliency_tq.size(0)) continue;
+      if (!g.saliency_tq.defined()) continue;
+      CUPEL_ASSERT(done + x_ti.size(0) <= g.saliency_tq.size(0));
       const at::Tensor s_tq = g.saliency_tq.slice(0, done, done + x_ti.size(0)).to(x_ti.device());
       for (int64_t q = 0; q < s_tq.size(1); ++q) {
         const at::Tensor h = at::matmul((x_ti * s_tq.select(1, q).unsqueeze(1)).t(), x_ti);
@@ -388,10 +385,6 @@ class Pass {
   std::optional<Model> untouched_;  ///< shares the weights that were not replaced yet
   std::optional<Gradients> gradients_;
 };
-
-}  // namespace
-
-namespace {
 
 /// Whether one pattern of a step names the matrix.
 bool names(const std::string& pattern, const format::WeightId& id, const std::string& name,

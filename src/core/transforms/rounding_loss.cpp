@@ -39,4 +39,10 @@ TransformLoss rounding_loss(const MatrixGroup& group, const Stats& stats, const 
   };
 }
 
+MadeTransform transform_for(const Transform& transform, const MatrixGroup& group,
+                            const Stats& stats, const Rng& rng, const Code& code, FitMetric fit) {
+  return transform.make(
+      {.group = group, .stats = stats, .rng = rng, .loss = rounding_loss(group, stats, code, fit)});
+}
+
 }  // namespace cupel::core

@@ -16,4 +16,8 @@ enum class FitMetric { plain, second_moment };
 TransformLoss rounding_loss(const MatrixGroup& group, const Stats& stats, const Code& code,
                             FitMetric fit);
 
+/// The transform of a group for a method that rounds with this code.
+MadeTransform transform_for(const Transform& transform, const MatrixGroup& group,
+                            const Stats& stats, const Rng& rng, const Code& code, FitMetric fit);
+
 }  // namespace cupel::core

@@ -237,6 +237,7 @@ void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t 
                 .group_blocks = (w.group + x.block - 1) / x.block,
                 .long_segment = w.group > kSegmentChunks * kChunk};
   switch (w.bits) {
+    case 1: return multiply_form<1>(job);
     case 2: return multiply_form<2>(job);
     case 3: return multiply_form<3>(job);
     case 4: return multiply_form<4>(job);

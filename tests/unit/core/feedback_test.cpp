@@ -16,6 +16,7 @@
 #include <mutex>
 
 #include "core/codes/uniform_code.h"
+#include "core/metric.h"
 #include "core/tensor_util.h"
 #include "format/layouts/dense.h"
 #include "tests/unit/core/quant_data.h"
@@ -292,7 +293,8 @@ TEST(RoundGroup, NamesTheMatrixThatIsNotFinite) {
   const auto code = uniform_code(4, 32);
   const format::InputTransform none;
   try {
-    round_group(group, {.code = *code, .transform = none});
+    const auto metric = make_metric(Choice(metric_alternatives(), "activation"));
+    round_group(group, Stats(), {.code = *code, .transform = none, .metric = *metric});
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.fault(), Fault::data);

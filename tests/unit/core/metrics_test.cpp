@@ -111,6 +111,26 @@ TEST(Metrics, CoordinateDescentLowersTheLoss) {
   EXPECT_LE(four, one * (1 + 1e-9));
 }
 
+TEST(Metrics, CoordinateDescentDescendsTheLossOfEachGroupOfOutputs) {
+  const Case c = make_case();
+  EXPECT_LT(guided_loss(c, rounded(c, "guided", 1)), guided_loss(c, rounded(c, "guided")));
+}
+
+TEST(Metrics, AMissingGradientIsAFallbackThatIsNamed) {
+  const Case c = make_case();
+  const auto code =
+      make_code(format::make_layout("uniform", R"({"bits":3,"group":32})"), ScaleRule::mse);
+  for (const char* name : {"fisher", "guided", "two-sided"}) {
+    const auto metric = make_metric(Choice(metric_alternatives(), name));
+    const auto results = round_group(
+        c.group, c.stats,
+        {.code = *code, .transform = {}, .metric = *metric, .feedback = {}, .block = {}});
+    EXPECT_EQ(results.front().fallback, "metric activation: no gradient of the loss reached it")
+        << name;
+    EXPECT_TRUE(at::equal(decode(results.front().code), rounded(c, "activation"))) << name;
+  }
+}
+
 TEST(Metrics, FisherWeightsTheScales) {
   const Case c = make_case();
   const auto layout = format::make_layout("row-table", R"({"bits":3})");

@@ -18,7 +18,7 @@ const std::vector<int> kGroups = {32, 64, 128, 256, 512, 1024, 0};
 /// Every width, symmetry and group with the given shape.
 std::vector<UniformSpec> specs(int64_t rows, const std::vector<int64_t>& widths) {
   std::vector<UniformSpec> out;
-  for (int bits = 2; bits <= 8; ++bits)
+  for (int bits = 1; bits <= 8; ++bits)
     for (const bool symmetric : {true, false})
       for (const int group : kGroups)
         for (const int64_t cols : widths) out.push_back({bits, symmetric, group, rows, cols});
@@ -140,7 +140,7 @@ TEST(Uniform, WritesItsOutputsOnly) {
 
 TEST(Uniform, NothingSaturates) {
   // Codes, inputs and both passes at their largest, once with one sign and once with the other.
-  for (int bits = 2; bits <= 8; ++bits)
+  for (int bits = 1; bits <= 8; ++bits)
     for (const int group : {32, 128, 0})
       for (const int sign : {1, -1}) {
         const UniformSpec spec{bits, false, group, 16, 2048};
