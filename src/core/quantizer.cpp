@@ -21,6 +21,13 @@ void QuantizerParams::visit(ParamVisitor& v) {
   v.field("transform", transform, "change of basis of the inputs before rounding");
 }
 
+std::string group_id(const format::Architecture& arch, const format::WeightId& first) {
+  std::string id = canonical_name(arch, first);
+  const std::string suffix = ".weight";
+  if (id.ends_with(suffix)) id.resize(id.size() - suffix.size());
+  return id;
+}
+
 void add_note(MatrixResult& result, const std::string& note) {
   if (!note.empty()) result.note += cat(result.note.empty() ? "" : ", ", note);
 }

@@ -31,6 +31,9 @@ struct MatrixGroup {
   }
 };
 
+/// Names a group of matrices by its first one, without ".weight".
+std::string group_id(const format::Architecture& arch, const format::WeightId& first);
+
 /// What became of one matrix, for the report.
 struct MatrixResult {
   format::WeightCode code;

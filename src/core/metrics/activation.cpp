@@ -11,6 +11,7 @@
 
 #include "core/metrics/list.h"
 #include "core/tensor_util.h"
+#include "core/transforms/scaling.h"
 
 namespace cupel::core {
 namespace {
@@ -38,15 +39,6 @@ at::Tensor residual_cost(const Factor& factor) {
   return cost_i;
 }
 
-/// Why the moments cannot serve as weights; factorise() says the same of them. Empty if they can.
-std::string unusable(const Stats& stats) {
-  if (stats.tokens <= 0) return "no calibration token reached it";
-  if (!stats.finite()) return "the second moment of its input holds NaN or infinity";
-  if (!(stats.second_moment_ii.diagonal().sum().item<double>() > 0))
-    return "its input was zero at every token";
-  return {};
-}
-
 }  // namespace
 
 PreparedMetric activation_metric(const MetricSource& source) {
@@ -58,7 +50,8 @@ PreparedMetric activation_metric(const MetricSource& source) {
     out.note = describe(*factor);
     if (source.tile_cols == 1) out.metric.tile_i = residual_cost(*factor);
     out.rows = {{.factor = std::move(factor), .moment_ii = {}}};
-  } else if (const std::string why = unusable(source.stats); !why.empty()) {
+  } else if (const std::string why = unusable(source.stats, source.stats.second_moment_ii);
+             !why.empty()) {
     out.fallback = cat("plain rounding: ", why);
     return out;
   }

@@ -34,8 +34,7 @@ BlockHandle::BlockHandle(Model& model, int layer, const std::vector<at::Tensor>&
       part.group.names.push_back(canonical_name(model.config().architecture(), id));
       part.group.weights_oi.push_back(model.weight(id).to(at::kFloat).contiguous());
     }
-    part.group.id = part.group.names.front();
-    part.group.id = part.group.id.substr(0, part.group.id.rfind(".weight"));
+    part.group.id = group_id(model.config().architecture(), ids.weights.front());
   }
   const Tap tap = [&](const format::WeightId& first, const at::Tensor& x) {
     for (std::size_t p = 0; p < ids_.size(); ++p)

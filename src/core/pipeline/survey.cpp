@@ -160,13 +160,6 @@ class Surveyor {
 
 }  // namespace
 
-std::string group_id(const format::Architecture& arch, const format::WeightId& first) {
-  std::string id = canonical_name(arch, first);
-  const std::string suffix = ".weight";
-  if (id.ends_with(suffix)) id.resize(id.size() - suffix.size());
-  return id;
-}
-
 std::vector<std::string> survey(const QuantizeJob& job, const std::vector<SurveyGroup>& groups,
                                 const Gradients* gradients) {
   const c10::NoGradGuard no_grad;

@@ -25,7 +25,4 @@ struct SurveyGroup {
 std::vector<std::string> survey(const QuantizeJob& job, const std::vector<SurveyGroup>& groups,
                                 const Gradients* gradients);
 
-/// Names a group of matrices by its first one, without ".weight".
-std::string group_id(const format::Architecture& arch, const format::WeightId& first);
-
 }  // namespace cupel::core
