@@ -25,6 +25,10 @@ at::Tensor Encoding::encode_on_device(int64_t col, const at::Tensor& target_do,
   return value.to(target_do.device());
 }
 
+void Encoding::set_codes(const at::Tensor&) {
+  fail(Fault::internal, "this code has no rule of scalars: its tiles are rounded by encode()");
+}
+
 const EnumNames& scale_rule_names() {
   static const EnumNames names = {{"minmax", static_cast<int>(ScaleRule::minmax)},
                                   {"mse", static_cast<int>(ScaleRule::mse)},

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/params.h"
@@ -41,6 +42,21 @@ struct TileColumn {
   const double* metric_dd = nullptr;  ///< an error e costs e^T D e (null: e^T e), if the code cares
 };
 
+class Levels;
+
+/// How a code of scalars rounds a target x of an output o and an input i, as tensors: for engines
+/// that round whole matrices elsewhere (kernels::cuda::ScalarRule has the formulas). Block b of
+/// outputs holds `block_rows` of them, group g of inputs `group_width`; float32.
+struct ScalarRounding {
+  at::Tensor step_bg, scale_bg;
+  at::Tensor zero_bg;                    ///< integers alone
+  float top = 0;                         ///< integers: the highest code
+  std::shared_ptr<const Levels> levels;  ///< null: integers
+  at::Tensor sign_bg;                    ///< levels alone
+  at::Tensor outer_o;                    ///< [o], [1] for one for all, or undefined
+  int64_t block_rows = 1, group_width = 1;
+};
+
 /// One matrix in the making: everything that its codes share (scales, zeros, tables) is fitted and
 /// on its stored grid; the codes are filled tile by tile, in any order; a tile that is filled again
 /// gets new codes.
@@ -53,6 +69,11 @@ class Encoding {
   /// thread-safe. The default goes through the host.
   virtual at::Tensor encode_on_device(int64_t col, const at::Tensor& target_do,
                                       const double* metric_dd);
+  /// The rule of a code of scalars; codes that have none are rounded through encode().
+  virtual std::optional<ScalarRounding> scalar_rounding() const { return std::nullopt; }
+  /// All codes at once, uint8 [o, i] on any device, as the rule gives them. For codes that have
+  /// one.
+  virtual void set_codes(const at::Tensor& code_oi);
   /// Call once, after the last tile.
   virtual format::WeightCode finish() = 0;
 };
@@ -64,8 +85,8 @@ class Code {
  public:
   virtual ~Code() = default;
   virtual TileShape tile() const { return {}; }
-  /// Fits scales to w_oi (finite, float32) under the metric. They are stored values already: errors
-  /// are measured, and codes chosen, with exactly what a reader will multiply by.
+  /// Fits scales to w_oi (finite, float32, on any device) under the metric. They are stored values
+  /// already: errors are measured, and codes chosen, with exactly what a reader will multiply by.
   virtual std::unique_ptr<Encoding> fit(const at::Tensor& w_oi, const Metric& metric) const = 0;
 };
 

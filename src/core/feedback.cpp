@@ -4,9 +4,9 @@
 // Idea: round input by input; those not yet rounded make up for what the earlier ones lost.
 // Formula: H = F D F^T, target_p = w_p + sum_{q<p} (w_q - v_q) F_qp, v_p = code(target_p).
 // Source: "GPTQ"; block LDL of "QuIP: 2-Bit Quantization of Large Language Models with Guarantees".
-// Cost: n^3/6 multiplications in float64 for F, rows n^2/2 in float32 per matrix.
-// Differs: no inverse of H, F comes from its own Cholesky factor run backwards (the codes are the
-//   same); scales are fixed beforehand; inputs that were always zero keep their rounded weight.
+// Cost: rows n^2/2 multiplications in float32 per matrix; F: factor.cpp.
+// Differs: no inverse of H (the codes are the same); scales are fixed beforehand; inputs that were
+//   always zero keep their rounded weight.
 //
 // The loss is sum_p e_p D_p e_p^T with e_p = target_p - v_p: D_p is the metric of a tile.
 //
@@ -15,11 +15,8 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/linalg_cholesky_ex.h>
 #include <ATen/ops/matmul.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -29,9 +26,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "core/feedback_device.h"
 #include "core/feedback_kernels.h"
 #include "core/tensor_util.h"
-#include "core/transform.h"
 
 namespace cupel::core {
 namespace {
@@ -40,127 +37,8 @@ namespace {
 constexpr int64_t kPanelRows = 64;
 // Outputs whose errors meet the others' only after the tile is done.
 constexpr int64_t kTwoSidedRows = 16;
-// Entries of F that one thread unfolds at a time.
-constexpr int64_t kGrain = 32768;
-constexpr double kLargestDamp = 1e3;
-// Below this share of the mean diagonal a pivot is noise, and its feedback would be too.
-constexpr double kSmallestPivot = 1e-9;
 
-int64_t round_up(int64_t n, int64_t step) {
-  return (n + step - 1) / step * step;
-}
-
-/// H per token, the diagonal of inputs that were always zero replaced by the mean of the others.
-struct Moment {
-  at::Tensor h_ii;  ///< its own diagonal is not read any more
-  std::vector<double> diagonal_i;
-  double mean = 0;
-  int64_t dead = 0;
-};
-
-Moment prepare(const at::Tensor& h_ii) {
-  Moment m{.h_ii = h_ii};
-  const at::Tensor diagonal_i = h_ii.diagonal().cpu().contiguous();
-  const double* first = diagonal_i.const_data_ptr<double>();
-  m.diagonal_i.assign(first, first + diagonal_i.numel());
-  double sum = 0;
-  for (const double d : m.diagonal_i) {
-    sum += std::max(d, 0.0);
-    m.dead += d <= 0;
-  }
-  if (sum <= 0) return m;
-  m.mean = sum / static_cast<double>(diagonal_i.numel() - m.dead);
-  if (m.dead == 0) return m;
-  // In a semidefinite moment their rows are zero already; in another one they must not matter.
-  const at::Tensor alive_i = (h_ii.diagonal() > 0).to(at::kDouble);
-  m.h_ii = h_ii * alive_i * alive_i.unsqueeze(1);
-  for (double& d : m.diagonal_i) d = d > 0 ? d : m.mean;
-  return m;
-}
-
-/// Inputs by position. Tiles stay whole; a short last tile stays last, so that positions cut into
-/// tiles evenly.
-std::vector<int64_t> processing_order(const at::Tensor& energy_i, int64_t tile,
-                                      FeedbackOrder order) {
-  const int64_t n = energy_i.size(0);
-  std::vector<int64_t> tiles(static_cast<std::size_t>((n + tile - 1) / tile));
-  std::iota(tiles.begin(), tiles.end(), int64_t{0});
-  if (order == FeedbackOrder::activation) {
-    const at::Tensor host_i = energy_i.cpu().contiguous();
-    std::vector<double> energy(tiles.size());
-    for (int64_t i = 0; i < n; ++i) energy[i / tile] += host_i.const_data_ptr<double>()[i];
-    std::stable_sort(tiles.begin(), tiles.begin() + n / tile,
-                     [&](int64_t a, int64_t b) { return energy[a] > energy[b]; });
-  }
-  std::vector<int64_t> inputs;
-  for (const int64_t t : tiles)
-    for (int64_t i = t * tile; i < std::min(n, (t + 1) * tile); ++i) inputs.push_back(i);
-  return inputs;
-}
-
-/// H + damping in reverse order of processing, padded with a diagonal to whole tiles of the
-/// factorisation: its lower Cholesky factor, read backwards, is the upper one that runs forward.
-at::Tensor reversed(const Moment& moment, const std::vector<int64_t>& inputs, double damp) {
-  const at::Tensor& h_ii = moment.h_ii;
-  const int64_t n = h_ii.size(0);
-  const int64_t padded = h_ii.device().is_cpu() ? round_up(n, kernels::kCholeskyTile) : n;
-  const std::vector<int64_t> backwards(inputs.rbegin(), inputs.rend());
-  const at::Tensor index = at::tensor(backwards).to(h_ii.device());
-  at::Tensor a = at::zeros({padded, padded}, h_ii.options());
-  a.slice(0, 0, n).slice(1, 0, n).copy_(h_ii.index_select(0, index).index_select(1, index));
-  std::vector<double> diagonal(static_cast<std::size_t>(padded), moment.mean);
-  for (int64_t k = 0; k < n; ++k)
-    diagonal[k] = moment.diagonal_i[backwards[k]] + damp * moment.mean;
-  a.diagonal().copy_(at::tensor(diagonal));
-  return a;
-}
-
-/// The lower Cholesky factor of a, which it may overwrite, on the host; undefined if there is none.
-at::Tensor lower_factor(at::Tensor a, double smallest_pivot) {
-  if (a.device().is_cpu())
-    return kernels::cholesky(a.mutable_data_ptr<double>(), a.size(0), smallest_pivot)
-               ? a
-               : at::Tensor();
-  const auto [lower, info] = at::linalg_cholesky_ex(a);
-  const bool works = info.item<int>() == 0 && at::isfinite(lower).all().item<bool>() &&
-                     lower.diagonal().min().item<double>() >= std::sqrt(smallest_pivot);
-  // On a device the factor comes column by column; it is read row by row.
-  return works ? lower.cpu().contiguous() : at::Tensor();
-}
-
-/// F and D from the reversed lower factor: R = F (block diagonal of R), D = R_kk R_kk^T for R read
-/// backwards.
-void unfold(const at::Tensor& lower, int64_t tile, Factor& factor) {
-  const auto n = static_cast<int64_t>(factor.inputs.size()), ld = lower.size(1);
-  factor.feedback_pp = at::empty({n, n}, at::kFloat);
-  float* f = factor.feedback_pp.mutable_data_ptr<float>();
-  const double* l = lower.const_data_ptr<double>();
-  const auto r = [&](int64_t row, int64_t col) {
-    return row > col ? 0.0 : l[(n - 1 - row) * ld + n - 1 - col];
-  };
-  at::parallel_for(0, n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-    std::vector<double> x(static_cast<std::size_t>(tile));
-    for (int64_t p = begin; p < end; ++p) {
-      std::fill(f + p * n, f + p * n + p / tile * tile, 0.0f);
-      for (int64_t k = p / tile * tile; k < n; k += tile) {
-        const int64_t width = std::min(tile, n - k);
-        for (int64_t c = 0; c < width; ++c) {
-          double sum = r(p, k + c);
-          for (int64_t b = 0; b < c; ++b) sum -= x[b] * r(k + b, k + c);
-          x[c] = sum / r(k + c, k + c);
-          f[p * n + k + c] = static_cast<float>(x[c]);
-        }
-      }
-    }
-  });
-  for (int64_t k = 0; k < n; k += tile)
-    for (int64_t row = k, end = std::min(n, k + tile); row < end; ++row)
-      for (int64_t col = k; col < end; ++col) {
-        double sum = 0;
-        for (int64_t c = std::max(row, col); c < end; ++c) sum += r(row, c) * r(col, c);
-        factor.metric.push_back(sum);
-      }
-}
+using kernels::round_up;
 
 /// D of the tile that starts at position p: the tiles before it hold d entries per position.
 const double* metric_of(const Factor& factor, int64_t p, int64_t tile) {
@@ -284,7 +162,7 @@ void encode_two_sided(const at::Tensor& w_oi, const RowFactor& rows, const Facto
     const int64_t end = std::min(rows.end, o + step);
     if (o > 0) {
       const at::Tensor lost_oi = w_oi.slice(0, 0, o) - out.value_io().slice(1, 0, o).t();
-      const at::Tensor feedback = outputs.feedback_pp.slice(0, 0, o).slice(1, o, end);
+      const at::Tensor feedback = outputs.feedback_pp.slice(0, 0, o).slice(1, o, end).cpu();
       shifted.slice(0, o, end).add_(at::matmul(feedback.t(), lost_oi));
     }
     encode_rows(shifted, o, end, usable(rows.factor), shape, tile_rows, out);
@@ -329,38 +207,38 @@ void descend(const at::Tensor& w_oi, const RowFactor& rows, Recorder& out) {
   });
 }
 
-/// The same in tensor operations: one small matrix product per tile, one large one per block.
-void encode_columns(const at::Tensor& w_oi, const Factor* factor, const Shape& shape,
-                    Encoding& out) {
-  const int64_t n = shape.inputs;
-  const at::Tensor w_io = w_oi.t().contiguous();
-  if (!factor) {
-    for (int64_t p = 0; p < n; p += shape.tile)
-      out.encode_on_device(p, w_io.slice(0, p, std::min(n, p + shape.tile)), nullptr);
+/// The same rows with what the host reads in its memory.
+std::vector<RowFactor> on_host(std::vector<RowFactor> all) {
+  for (RowFactor& rows : all) {
+    if (rows.moment_ii.defined()) rows.moment_ii = host_float(rows.moment_ii);
+    if (!usable(rows.factor) || rows.factor->feedback_pp.device().is_cpu()) continue;
+    auto copy = std::make_shared<Factor>(*rows.factor);
+    copy->feedback_pp = copy->feedback_pp.cpu();
+    rows.factor = std::move(copy);
+  }
+  return all;
+}
+
+void encode_on_host(const Code& code, const at::Tensor& w_oi, const std::vector<RowFactor>& all,
+                    const FeedbackPlan& plan, Encoding& encoding) {
+  const Shape shape = shape_of(code, w_oi, plan.block);
+  const int64_t tile_rows = code.tile().rows;
+  const std::vector<RowFactor> parts = on_host(all);
+  const Factor* outputs = usable(plan.outputs);
+  if (!outputs && plan.passes == 0) {
+    for (const RowFactor& rows : parts)
+      encode_rows(w_oi, rows.begin, rows.end, usable(rows.factor), shape, tile_rows, encoding);
     return;
   }
-  const at::Tensor feedback_pp = factor->feedback_pp.to(w_io.device());
-  const at::Tensor original_po = w_io.index_select(0, at::tensor(factor->inputs).to(w_io.device()));
-  at::Tensor target_po = original_po.clone(),
-             residual_po = at::zeros({shape.block, w_io.size(1)}, w_io.options());
-  const auto feed = [&](int64_t from, int64_t until, int64_t begin, int64_t end,
-                        const at::Tensor& residual) {
-    if (begin < end)
-      target_po.slice(0, begin, end)
-          .addmm_(feedback_pp.slice(0, from, until).slice(1, begin, end).t(), residual);
-  };
-  for (int64_t begin = 0; begin < n; begin += shape.block) {
-    const int64_t end = std::min(n, begin + shape.block);
-    for (int64_t p = begin; p < end; p += shape.tile) {
-      const int64_t next = std::min(n, p + shape.tile);
-      const at::Tensor value = out.encode_on_device(factor->inputs[p], target_po.slice(0, p, next),
-                                                    metric_of(*factor, p, shape.tile));
-      const at::Tensor residual = original_po.slice(0, p, next) - value;
-      residual_po.slice(0, p - begin, next - begin).copy_(residual);
-      feed(p, next, next, end, residual);
-    }
-    feed(begin, end, end, n, residual_po.slice(0, 0, end - begin));
-  }
+  Recorder out(encoding, w_oi.size(0), w_oi.size(1));
+  for (const RowFactor& rows : parts)
+    if (outputs)
+      encode_two_sided(w_oi, rows, *outputs, shape, tile_rows, out);
+    else
+      encode_rows(w_oi, rows.begin, rows.end, usable(rows.factor), shape, tile_rows, out);
+  for (int pass = 0; pass < plan.passes; ++pass)
+    for (const RowFactor& rows : parts)
+      if (rows.moment_ii.defined()) descend(w_oi, rows, out);
 }
 
 }  // namespace
@@ -378,79 +256,28 @@ void check_finite(const MatrixGroup& group) {
                 "damaged, or a step before this one diverged");
 }
 
-Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_cols,
-                 const FeedbackOptions& options) {
-  const c10::NoGradGuard no_grad;
-  Factor factor;
-  const auto without = [&](std::string why) {
-    factor.failure = std::move(why);
-    return factor;
-  };
-  if (tokens <= 0) return without("no calibration token reached it");
-  CUPEL_ASSERT(second_moment_ii.defined());
-  const at::Tensor h_ii = second_moment_ii.to(at::kDouble) / static_cast<double>(tokens);
-  if (!at::isfinite(h_ii).all().item<bool>())
-    return without("the second moment of its input holds NaN or infinity");
-  const Moment moment = prepare(h_ii);
-  factor.dead = moment.dead;
-  if (moment.mean <= 0) return without("its input was zero at every token");
-  // Dead inputs come last by their own energy, not by what stands in for it.
-  factor.inputs = processing_order(h_ii.diagonal(), tile_cols, options.order);
-  for (factor.damp = options.damp; factor.damp <= kLargestDamp;
-       factor.damp = factor.damp > 0 ? 10 * factor.damp : FeedbackOptions().damp) {
-    const at::Tensor lower =
-        lower_factor(reversed(moment, factor.inputs, factor.damp), kSmallestPivot * moment.mean);
-    if (!lower.defined()) continue;
-    unfold(lower, tile_cols, factor);
-    return factor;
-  }
-  return without(
-      cat("the second moment of its input has no Cholesky factor even at damping ", kLargestDamp));
-}
-
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
                           const Factor* factor, FeedbackBlock block) {
-  const c10::NoGradGuard no_grad;
-  // On the host, wherever the model is: a column at a time is work for caches, not for launches of
-  // a GPU.
-  const at::Tensor w = w_oi.to(at::kCPU, at::kFloat).contiguous();
-  const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
-  encode_rows(w, 0, w.size(0), factor, shape_of(code, w, block), code.tile().rows, *encoding);
-  return encoding->finish();
+  // Shares without owning: the caller's factor outlives the call.
+  const std::shared_ptr<const Factor> borrowed(std::shared_ptr<const Factor>(), factor);
+  return encode(code, w_oi, metric,
+                FeedbackPlan{.rows = {{.factor = borrowed, .moment_ii = {}}}, .block = block});
 }
 
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
                           const FeedbackPlan& plan) {
   const c10::NoGradGuard no_grad;
-  const at::Tensor w = w_oi.to(at::kCPU, at::kFloat).contiguous();
-  const std::unique_ptr<Encoding> inner = code.fit(w, metric);
-  Recorder out(*inner, w.size(0), w.size(1));
-  const Shape shape = shape_of(code, w, plan.block);
+  CUPEL_CHECK(plan.passes == 0 || code.tile().cols == 1, user,
+              "coordinate descent passes are for scalar codes");
   std::vector<RowFactor> all = plan.rows;
   if (all.empty()) all.emplace_back();
-  if (all.back().end < 0) all.back().end = w.size(0);
-  for (const RowFactor& rows : all) {
-    if (const Factor* outputs = usable(plan.outputs))
-      encode_two_sided(w, rows, *outputs, shape, code.tile().rows, out);
-    else
-      encode_rows(w, rows.begin, rows.end, usable(rows.factor), shape, code.tile().rows, out);
-  }
-  CUPEL_CHECK(plan.passes == 0 || shape.tile == 1, user,
-              "coordinate descent passes are for scalar codes");
-  for (int pass = 0; pass < plan.passes; ++pass)
-    for (const RowFactor& rows : all)
-      if (rows.moment_ii.defined()) descend(w, rows, out);
-  return inner->finish();
-}
-
-format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi,
-                                        const Metric& metric, const Factor* factor,
-                                        FeedbackBlock block) {
-  const c10::NoGradGuard no_grad;
-  const at::Tensor w = w_oi.to(at::kFloat).contiguous();
-  const std::unique_ptr<Encoding> encoding = code.fit(w, metric);
-  encode_columns(w, factor, shape_of(code, w, block), *encoding);
-  return encoding->finish();
+  if (all.back().end < 0) all.back().end = w_oi.size(0);
+  // What looks back at decoded values runs on the host.
+  const bool looks_back = usable(plan.outputs) || plan.passes > 0;
+  const at::Tensor w = looks_back ? host_float(w_oi) : w_oi.detach().to(at::kFloat).contiguous();
+  const std::unique_ptr<Encoding> out = code.fit(w, metric);
+  if (!round_on_device(w, all, *out)) encode_on_host(code, host_float(w), all, plan, *out);
+  return out->finish();
 }
 
 int64_t inputs_of(const MatrixGroup& group) {

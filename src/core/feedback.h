@@ -32,7 +32,8 @@ struct FeedbackOptions {
 /// a code's width.
 struct Factor {
   std::vector<int64_t> inputs;  ///< the input at each position
-  at::Tensor feedback_pp;  ///< F, float32 on the host: what the residual of p adds to later targets
+  at::Tensor feedback_pp;      ///< F, float32: what the residual of p adds to later targets. On the
+                               ///< device of the moment for tiles of one input, else on the host
   std::vector<double> metric;  ///< D, tile after tile, [d, d] each (the last may be smaller)
   double damp = 0;             ///< the share that worked
   int64_t dead = 0;            ///< inputs that were always zero
@@ -52,8 +53,9 @@ struct FeedbackBlock {
   int inputs = 128;
 };
 
-/// Rounds w_oi with the code, on the host; errors of earlier inputs are fed into later ones. No
-/// factor: plain rounding.
+/// Rounds w_oi with the code; errors of earlier inputs are fed into later ones. No factor: plain
+/// rounding. A weight on a GPU is rounded there if its code can be (Encoding::scalar_rounding),
+/// everything else on the host.
 format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric& metric,
                           const Factor* factor, FeedbackBlock block = {});
 /// The same in tensor operations on the device of w, for codes whose encoders are worth a device.
@@ -65,7 +67,7 @@ format::WeightCode encode_in_tensor_ops(const Code& code, const at::Tensor& w_oi
 struct RowFactor {
   int64_t begin = 0, end = -1;
   std::shared_ptr<const Factor> factor;  ///< null or unusable: plain rounding
-  at::Tensor moment_ii;  ///< H per token, float32 on the host: what coordinate descent descends
+  at::Tensor moment_ii;                  ///< H per token, float32: what coordinate descent descends
 };
 
 /// Everything that the engine takes for one matrix.

@@ -15,6 +15,10 @@
 /// and the number of threads (a BLAS promises neither), so equal input gives equal codes.
 namespace cupel::core::kernels {
 
+inline int64_t round_up(int64_t n, int64_t step) {
+  return (n + step - 1) / step * step;
+}
+
 /// One factor of a product: element (row, k) is at data[row * row_stride + k * k_stride].
 template <class T>
 struct Strided {

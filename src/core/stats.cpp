@@ -5,6 +5,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/maximum.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -16,6 +17,15 @@ namespace {
 // Tokens whose products are summed in float32 before they join the float64 sum; more lose digits,
 // fewer cost time.
 constexpr int64_t kPieceTokens = 1024;
+
+/// x^T x in float32. Products of 16-bit numbers are exact in float32, so a GPU may use its fast
+/// units.
+at::Tensor gram(const at::Tensor& x_ti) {
+  const bool narrow = x_ti.scalar_type() == at::kBFloat16 || x_ti.scalar_type() == at::kHalf;
+  if (narrow && x_ti.is_cuda()) return at::mm(x_ti.t(), x_ti, at::kFloat);
+  const at::Tensor wide_ti = x_ti.to(at::kFloat);
+  return at::matmul(wide_ti.t(), wide_ti);
+}
 
 bool all_finite(const at::Tensor& t) {
   return !t.defined() || at::isfinite(t).all().item<bool>();
@@ -33,9 +43,10 @@ void Stats::add(const Needs& needs, const at::Tensor& x) {
   if (needs.absmax && !absmax_i.defined()) absmax_i = at::zeros({width}, options);
   if (needs.abs_sum && !abs_sum_i.defined()) abs_sum_i = at::zeros({width}, options);
   for (int64_t t = 0; t < x_ti.size(0); t += kPieceTokens) {
-    const at::Tensor piece =
-        x_ti.slice(0, t, std::min(t + kPieceTokens, x_ti.size(0))).to(at::kFloat);
-    if (needs.second_moment) second_moment_ii.add_(at::matmul(piece.t(), piece));
+    const at::Tensor raw = x_ti.slice(0, t, std::min(t + kPieceTokens, x_ti.size(0)));
+    if (needs.second_moment) second_moment_ii.add_(gram(raw));
+    if (!needs.absmax && !needs.abs_sum) continue;
+    const at::Tensor piece = raw.to(at::kFloat);
     if (needs.absmax) absmax_i = at::maximum(absmax_i, piece.abs().amax(0).to(at::kDouble));
     if (needs.abs_sum) abs_sum_i.add_(piece.abs().sum(0, false, at::kDouble));
   }

@@ -86,6 +86,25 @@ class GridEncoding : public Encoding {
     }
   }
 
+  std::optional<ScalarRounding> scalar_rounding() const override {
+    const auto blocks = static_cast<int64_t>(step_.size()) / groups_;
+    return ScalarRounding{.step_bg = tensor_of(step_, {blocks, groups_}),
+                          .scale_bg = tensor_of(scale_, {blocks, groups_}),
+                          .zero_bg = {},
+                          .levels = levels_,
+                          .sign_bg = tensor_of(sign_, {blocks, groups_}),
+                          .outer_o = outer_.empty()
+                                         ? at::Tensor()
+                                         : tensor_of(outer_, {static_cast<int64_t>(outer_.size())}),
+                          .block_rows = height_,
+                          .group_width = width_};
+  }
+  void set_codes(const at::Tensor& code_oi) override {
+    const at::Tensor host_oi = code_oi.cpu().contiguous();
+    const uint8_t* first = host_oi.const_data_ptr<uint8_t>();
+    codes_.assign(first, first + host_oi.numel());
+  }
+
   format::WeightCode finish() override {
     format::WeightCode code{.layout = layout_, .rows = rows_, .cols = cols_};
     code.arrays["codes"] = format::Array::of<uint8_t>(ElementType::u8, {rows_, cols_}, codes_);

@@ -24,6 +24,7 @@
 
 #include "base/vector_clones.h"
 #include "core/tensor_util.h"
+#include "kernels/cuda/columns.h"
 
 namespace cupel::core {
 namespace {
@@ -95,6 +96,27 @@ class UniformEncoding : public Encoding {
     codes_io_ = at::empty({cols_, rows_}, at::TensorOptions(at::kByte).device(device));
   }
 
+  /// In place of set() and place(): fits all groups on the GPU where w lies.
+  void fit_on_device(const at::Tensor& w_oi, const Metric& metric, ScaleRule rule) {
+    place(w_oi.device());
+    const at::Tensor weight =
+        metric.weight.defined() ? metric.weight.to(w_oi.device()) : at::Tensor();
+    kernels::cuda::fit_uniform(
+        {.rows = rows_,
+         .inputs = cols_,
+         .group_width = width_,
+         .w_oi = w_oi.const_data_ptr<float>(),
+         .weight_oi = weight.defined() ? weight.const_data_ptr<float>() : nullptr,
+         .weight_row_stride = weight.defined() && weight.dim() == 2 ? cols_ : 0,
+         .top = top_,
+         .symmetric = layout_->symmetric(),
+         .search = rule != ScaleRule::minmax,
+         .scale_go = scale_go_.mutable_data_ptr<float>(),
+         .step_go = step_go_.mutable_data_ptr<float>(),
+         .zero_go = zero_go_.mutable_data_ptr<float>()},
+        w_oi.device().index());
+  }
+
   void encode(const TileColumn& t) override {
     for (int64_t c = 0; c < t.cols; ++c) {
       const int64_t input = t.col + c, at = input / width_ * rows_ + t.row;
@@ -116,6 +138,18 @@ class UniformEncoding : public Encoding {
     }
     return value_do;
   }
+
+  std::optional<ScalarRounding> scalar_rounding() const override {
+    return ScalarRounding{.step_bg = step_go_.t(),
+                          .scale_bg = scale_go_.t(),
+                          .zero_bg = zero_go_.t(),
+                          .top = top_,
+                          .levels = nullptr,
+                          .sign_bg = {},
+                          .outer_o = {},
+                          .group_width = width_};
+  }
+  void set_codes(const at::Tensor& code_oi) override { codes_io_ = code_oi.t(); }
 
   format::WeightCode finish() override {
     format::WeightCode code{.layout = layout_, .rows = rows_, .cols = cols_};
@@ -178,12 +212,16 @@ UniformGrid UniformFitter::over(float low, float high) const {
 }
 
 std::unique_ptr<Encoding> UniformCode::fit(const at::Tensor& w_oi, const Metric& metric) const {
+  const int64_t rows = w_oi.size(0), cols = w_oi.size(1), width = layout_->group_width(cols);
+  auto encoding = std::make_unique<UniformEncoding>(layout_, rows, cols);
+  if (w_oi.is_cuda() && kernels::cuda::built()) {
+    encoding->fit_on_device(w_oi.contiguous(), metric, rule_);
+    return encoding;
+  }
   const at::Tensor host_oi = host_float(w_oi);
-  const int64_t rows = host_oi.size(0), cols = host_oi.size(1), width = layout_->group_width(cols);
   const std::vector<float> ones(static_cast<std::size_t>(cols), 1.0f);
   const float* w = host_oi.const_data_ptr<float>();
   const UniformFitter fitter(layout_->bits_per_code(), layout_->symmetric(), rule_);
-  auto encoding = std::make_unique<UniformEncoding>(layout_, rows, cols);
   at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / cols), [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o)
       for (int64_t g = 0, i = 0; i < cols; ++g, i += width)

@@ -56,7 +56,7 @@ PreparedMetric activation_metric(const MetricSource& source) {
     return out;
   }
   const at::Tensor per_token = h_ii / static_cast<double>(source.stats.tokens);
-  if (source.with_feedback) out.rows.front().moment_ii = host_float(per_token);
+  if (source.with_feedback) out.rows.front().moment_ii = per_token.to(at::kFloat);
   out.metric.weight = host_float(per_token.diagonal()).clamp_min(0).contiguous();
   return out;
 }

@@ -242,17 +242,12 @@ class Pass {
       all_done = all_done && found.back();
     }
     Stats stats;
-    // Statistics that a killed run left behind may be those of a step that wanted less.
-    const Needs& n = stage.needs;
-    const std::string stats_key =
-        key_of({"stats 3", cat(n.second_moment, n.absmax, n.abs_sum), state});
-    if (!all_done && stage.needs.any()) stats = statistics(layer, stage, stats_key);
+    if (!all_done && stage.needs.any()) stats = statistics(layer, stage);
     for (std::size_t i = 0; i < stage.units.size(); ++i) {
       const bool skipped = found[i].has_value();
       if (!skipped) found[i] = quantize(stage.units[i], stage, stats);
       finish(stage.units[i], *found[i], skipped);
     }
-    job_.store.drop_stats(stats_key);
     stage.gradients.clear();
     return next;
   }
@@ -264,13 +259,10 @@ class Pass {
         {"unit 2", state, unit.step->key, params_json(*unit.step->params), unit.step->plan, names});
   }
 
-  /// The statistics of the stage's input, from the store or from running the block. A tied
-  /// embedding is quantized for its work as the head, which reads the final norm's output.
-  Stats statistics(int layer, Stage& stage, const std::string& key) {
+  /// The statistics of the stage's input. A tied embedding is quantized for its work as the head,
+  /// which reads the final norm's output.
+  Stats statistics(int layer, Stage& stage) {
     if (gradient_needs_.any()) find_gradients(stage);
-    const bool guided = gradient_needs_.groups > 0;
-    if (!guided)
-      if (auto stored = job_.store.load_stats(key)) return std::move(*stored);
     Stats stats;
     const Tap tap = [&](const WeightId& first, const at::Tensor& x) {
       if (first != stage.first) return true;
@@ -284,7 +276,6 @@ class Pass {
       else
         stats.add(stage.needs, job_.model.normalized(x));
     }
-    if (!guided) job_.store.save_stats(key, stats);
     return stats;
   }
 
@@ -342,12 +333,12 @@ class Pass {
   static QuantizedMatrix measured(const std::string& name, const std::string& method,
                                   MatrixResult result, const at::Tensor& w_oi, const Stats& input) {
     QuantizedMatrix m{name, method, std::move(result), 0, false};
-    const at::Tensor w = host_float(w_oi).to(at::kDouble);
-    const at::Tensor error = w - decoded_weight(m.result.code).to(at::kDouble);
+    const at::Tensor w = w_oi.to(at::kDouble);
+    const at::Tensor error = w - decoded_weight(m.result.code).to(w.device());
     m.weighted = input.second_moment_ii.defined() && input.finite() && input.tokens > 0;
     const auto energy = [&](const at::Tensor& e_oi) {
       if (!m.weighted) return (e_oi * e_oi).sum().item<double>();
-      const at::Tensor h = input.second_moment_ii.to(at::kCPU, at::kDouble);
+      const at::Tensor h = input.second_moment_ii.to(e_oi.device());
       return (at::matmul(e_oi, h) * e_oi).sum().item<double>();
     };
     const double scale = energy(w);

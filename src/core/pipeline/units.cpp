@@ -91,7 +91,6 @@ QuantizedMatrix matrix_from(const format::H5Reader& file, const std::string& gro
 
 UnitStore::UnitStore(std::string folder) : folder_(std::move(folder)) {
   make_folder(folder_ + "/codes");
-  make_folder(folder_ + "/stats");
 }
 
 std::string UnitStore::path(const char* kind, const std::string& key) const {
@@ -127,33 +126,6 @@ std::optional<std::vector<QuantizedMatrix>> UnitStore::load_codes(const std::str
   });
 }
 
-void UnitStore::save_stats(const std::string& key, const Stats& stats) const {
-  write_atomic_with(path("stats", key), [&](const std::string& temporary) {
-    format::H5Writer file(temporary, 0, 64);
-    const int64_t tokens = stats.tokens;
-    put(file, "/tokens", Array::of<int64_t>(ElementType::i64, {1}, std::span(&tokens, 1)));
-    if (stats.second_moment_ii.defined())
-      put(file, "/second_moment", array_of(stats.second_moment_ii));
-    if (stats.absmax_i.defined()) put(file, "/absmax", array_of(stats.absmax_i));
-    if (stats.abs_sum_i.defined()) put(file, "/abs_sum", array_of(stats.abs_sum_i));
-    file.close();
-  });
-}
-
-std::optional<Stats> UnitStore::load_stats(const std::string& key) const {
-  const std::string file_path = path("stats", key);
-  if (!fs::exists(file_path)) return std::nullopt;
-  return in_frame("reading " + file_path, [&] {
-    const format::H5Reader file(file_path);
-    Stats stats;
-    stats.tokens = file.read("/tokens").as<int64_t>()[0];
-    if (file.has("/second_moment")) stats.second_moment_ii = tensor_of(file.read("/second_moment"));
-    if (file.has("/absmax")) stats.absmax_i = tensor_of(file.read("/absmax"));
-    if (file.has("/abs_sum")) stats.abs_sum_i = tensor_of(file.read("/abs_sum"));
-    return std::optional(std::move(stats));
-  });
-}
-
 std::optional<std::string> UnitStore::load_plan(const std::string& key) const {
   const std::string file_path = cat(folder_, "/plans/", key, ".json");
   if (!fs::exists(file_path)) return std::nullopt;
@@ -163,11 +135,6 @@ std::optional<std::string> UnitStore::load_plan(const std::string& key) const {
 void UnitStore::save_plan(const std::string& key, const std::string& plan) const {
   make_folder(folder_ + "/plans");
   write_atomic(cat(folder_, "/plans/", key, ".json"), plan);
-}
-
-void UnitStore::drop_stats(const std::string& key) const {
-  std::error_code ignored;
-  fs::remove(path("stats", key), ignored);
 }
 
 }  // namespace cupel::core

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/quantizer.h"
-#include "core/stats.h"
 
 namespace cupel::core {
 
@@ -20,18 +19,13 @@ struct QuantizedMatrix {
   bool weighted = false;  ///< whether that second moment was used
 };
 
-/// Finished work in a run folder: `codes/<key>.h5` and `stats/<key>.h5`, one file a unit, written
-/// atomically. A unit is done exactly when its file is there, so a killed run loses the work in
-/// flight and nothing else.
+/// Finished work in a run folder: `codes/<key>.h5`, one file a unit, written atomically. A unit is
+/// done exactly when its file is there, so a killed run loses the work in flight and nothing else.
 class UnitStore {
  public:
   explicit UnitStore(std::string folder);
   std::optional<std::vector<QuantizedMatrix>> load_codes(const std::string& key) const;
   void save_codes(const std::string& key, const std::vector<QuantizedMatrix>& matrices) const;
-  std::optional<Stats> load_stats(const std::string& key) const;
-  void save_stats(const std::string& key, const Stats& stats) const;
-  /// Statistics whose codes are done are dropped: those of a 135M model would take 800 MB.
-  void drop_stats(const std::string& key) const;
   /// What a method that plans decided: `plans/<key>.json`.
   std::optional<std::string> load_plan(const std::string& key) const;
   void save_plan(const std::string& key, const std::string& plan) const;

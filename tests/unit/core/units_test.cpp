@@ -2,14 +2,12 @@
 // Copyright the Cupel authors
 #include "core/pipeline/units.h"
 
-#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "format/layouts/dense.h"
-#include "tests/unit/core/quant_data.h"
 
 namespace cupel::core {
 namespace {
@@ -20,33 +18,6 @@ class UnitStoreTest : public ::testing::Test {
   std::string folder_ =
       (std::filesystem::temp_directory_path() / cat("cupel_units_test_", ::getpid())).string();
 };
-
-TEST_F(UnitStoreTest, StatisticsComeBack) {
-  const UnitStore store(folder_);
-  const at::Tensor x = testing::normals({40, 12}, "x");
-  for (const bool second_moment : {false, true})
-    for (const bool absmax : {false, true})
-      for (const bool abs_sum : {false, true}) {
-        Stats stats;
-        stats.add({.second_moment = second_moment, .absmax = absmax, .abs_sum = abs_sum}, x);
-        store.save_stats("key", stats);
-        const auto back = store.load_stats("key");
-        ASSERT_TRUE(back.has_value());
-        EXPECT_EQ(back->tokens, 40);
-        const auto expect_same = [](const at::Tensor& a, const at::Tensor& b, bool there) {
-          ASSERT_EQ(a.defined(), there);
-          ASSERT_EQ(b.defined(), there);
-          if (there) {
-            EXPECT_TRUE(at::equal(a, b));
-          }
-        };
-        expect_same(back->second_moment_ii, stats.second_moment_ii, second_moment);
-        expect_same(back->absmax_i, stats.absmax_i, absmax);
-        expect_same(back->abs_sum_i, stats.abs_sum_i, abs_sum);
-      }
-  store.drop_stats("key");
-  EXPECT_FALSE(store.load_stats("key").has_value());
-}
 
 TEST_F(UnitStoreTest, TransformsComeBack) {
   const UnitStore store(folder_);
