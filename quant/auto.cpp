@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: bits where the loss feels them: measure each group at every layout, then solve for the mix.
-// Formula: min sum_g c_g(l_g) s.t. sum_g bytes_g(l_g) <= budget; c_g by the chosen score.
+// Idea: bits where the loss feels them: measure each matrix at every layout, then solve for the
+// mix. Formula: min sum_m c_m(l_m) s.t. sum_m bytes_m(l_m) <= budget; c_m by the chosen score.
 // Source: HAWQ, AutoScheme, HIGGS' linearity; first-order score after the spike-aware seed.
-// Cost: every layout of every group is rounded once more and kept, two bytes a weight and layout;
-// `measured` runs the model once a group.
-// Differs: the mix is used only if it diverges less on held-out text than the best single layout.
+// Cost: every layout of every matrix is rounded once more and kept, two bytes a weight and layout;
+// `measured` runs the model once a matrix, each of `rounds` twice.
+// Differs: costs are corrected by divergences around the mix; the mix is used only if it diverges
+// less on held-out text than the best single layout.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
 
-#include <limits>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,7 @@
 #include "core/transforms/rounding_loss.h"
 #include "format/layouts/uniform.h"
 #include "quant/methods.h"
+#include "quant/mix.h"
 
 namespace cupel::quant {
 namespace {
@@ -35,7 +37,7 @@ enum class Score { output, measured, fisher, first_order, two_sided };
 
 struct LayoutOption : Params {
   Choice layout{format::layout_alternatives(), "uniform"};
-  void visit(ParamVisitor& v) override { v.field("layout", layout, "one that groups may get"); }
+  void visit(ParamVisitor& v) override { v.field("layout", layout, "one that matrices may get"); }
 };
 
 struct AutoParams : core::QuantizerParams {
@@ -45,6 +47,7 @@ struct AutoParams : core::QuantizerParams {
   core::FeedbackOrder order = core::FeedbackOrder::activation;
   double damp = 0.01;
   int passes = 0;
+  int rounds = 1;
   bool guard = true;
   core::ScaleRule scale = core::ScaleRule::mse;
   Choice metric{core::metric_alternatives(), "activation"};
@@ -67,11 +70,16 @@ struct AutoParams : core::QuantizerParams {
         "globs over names of decoder matrices, with commas between them; embedding and head only "
         "when named in full");
     v.field("bits", bits, "the average over the matrices of this step, scales included").in(1, 16);
-    list_field(v, "options", options, "the layouts that a group may get");
+    list_field(v, "options", options, "the layouts that a matrix may get");
     v.field("score", score, scores,
-            "what an error of a group costs: its share of the output's energy; that times the "
-            "divergence measured with this group alone rounded; the Fisher information of its "
+            "what an error of a matrix costs: its share of the output's energy; that times the "
+            "divergence measured with this matrix alone rounded; the Fisher information of its "
             "weights; their gradient's size; the moments of both sides");
+    v.field(
+         "rounds", rounds,
+         "times that divergences are measured around the best mix so far (each matrix one layout "
+         "finer and coarser) and the mix is solved anew")
+        .in(0, 8);
     v.field("transform", transform, "change of basis of the inputs before rounding");
     v.field("order", order, core::feedback_order_names(),
             "inputs of most energy first, or as they lie");
@@ -87,7 +95,7 @@ struct AutoParams : core::QuantizerParams {
   }
 };
 
-/// One layout that groups may get.
+/// One layout that matrices may get.
 struct Option {
   std::shared_ptr<const format::Layout> layout;
   std::shared_ptr<const core::Code> code;
@@ -103,6 +111,10 @@ class Auto : public core::Quantizer {
     for (const LayoutOption& o : params.options) {
       auto layout = format::make_layout(o.layout);
       options_.push_back({layout, core::make_code(layout, params.scale)});
+      CUPEL_CHECK(options_.back().code->tile().cols == options_.front().code->tile().cols, user,
+                  "quant.auto: the options ", options_.front().layout->description(), " and ",
+                  layout->description(), " round different numbers of inputs at once");
+      if (away(o) < away(params.options[nearest_])) nearest_ = options_.size() - 1;
     }
   }
 
@@ -125,35 +137,63 @@ class Auto : public core::Quantizer {
   std::shared_ptr<const core::Quantizer> planned(const std::string& plan) const override {
     auto copy = std::make_shared<Auto>(params_);
     const Json json = Json::parse(plan, nullptr, false);
-    CUPEL_CHECK(json.is_object() && json.contains("groups"), data, "this is no plan of quant.auto");
-    for (const auto& [group, option] : json.at("groups").items()) copy->plan_[group] = option;
+    CUPEL_CHECK(json.is_object() && json.contains("matrices"), data,
+                "this is no plan of quant.auto");
+    for (const auto& [name, option] : json.at("matrices").items()) copy->plan_[name] = option;
     return copy;
   }
 
   std::vector<core::MatrixResult> quantize(const core::MatrixGroup& group, const core::Stats& stats,
                                            core::BlockHandle*, const Rng& rng) const override {
-    const auto found = plan_.find(group.id);
-    CUPEL_CHECK(found != plan_.end(), internal, group.id, " is not in the plan of quant.auto");
-    auto results = rounded(group, stats, rng, options_.at(found->second));
-    for (core::MatrixResult& r : results)
-      core::add_note(r, options_.at(found->second).layout->description());
-    return results;
-  }
-
-  std::vector<core::MatrixResult> rounded(const core::MatrixGroup& group, const core::Stats& stats,
-                                          const Rng& rng, const Option& option) const {
-    const core::MadeTransform made = core::transform_for(
-        *transform_, group, stats, rng, *option.code, core::FitMetric::second_moment);
-    auto results = core::round_group(group, stats,
-                                     {.code = *option.code,
-                                      .transform = made.transform,
-                                      .metric = *metric_,
-                                      .feedback = {.order = params_.order, .damp = params_.damp},
-                                      .passes = params_.passes,
-                                      .note = made.note});
+    std::vector<core::MatrixResult> results;
+    const auto made = transform_of(group, stats, rng);
+    Rounder rounder(*this, group, stats, made);
+    for (std::size_t m = 0; m < group.names.size(); ++m) {
+      const auto found = plan_.find(group.names[m]);
+      CUPEL_CHECK(found != plan_.end(), internal, group.names[m],
+                  " is not in the plan of quant.auto");
+      const Option& option = options_.at(found->second);
+      results.push_back(rounder.round(m, option));
+      core::add_note(results.back(), option.layout->description());
+    }
     core::add_fallback(results, made.fallback);
     return results;
   }
+
+  /// One transform for all matrices of a group, whatever layouts they get: it is made for the code
+  /// that comes nearest to the budget.
+  core::MadeTransform transform_of(const core::MatrixGroup& group, const core::Stats& stats,
+                                   const Rng& rng) const {
+    return core::transform_for(*transform_, group, stats, rng, *options_[nearest_].code,
+                               core::FitMetric::second_moment);
+  }
+
+  /// Rounds the matrices of a group with one option or another, all from one preparation.
+  class Rounder {
+   public:
+    Rounder(const Auto& method, const core::MatrixGroup& group, const core::Stats& stats,
+            const core::MadeTransform& made)
+        : group_(group),
+          rounding_{.code = *method.options_.front().code,
+                    .transform = made.transform,
+                    .metric = *method.metric_,
+                    .feedback = {.order = method.params_.order, .damp = method.params_.damp},
+                    .passes = method.params_.passes,
+                    .note = made.note},
+          metric_(group, stats, rounding_) {
+      core::inputs_of(group);
+      core::check_finite(group);
+    }
+    core::MatrixResult round(std::size_t m, const Option& option) {
+      return core::round_matrix(group_.names[m], group_.weights_oi[m], metric_.of(m),
+                                core::with_code(rounding_, *option.code));
+    }
+
+   private:
+    const core::MatrixGroup& group_;
+    core::MetricRounding rounding_;
+    core::GroupMetric metric_;
+  };
 
   const AutoParams& params() const { return params_; }
   const std::vector<Option>& options() const { return options_; }
@@ -163,16 +203,16 @@ class Auto : public core::Quantizer {
   std::vector<Option> options_;
   std::unique_ptr<const core::Transform> transform_;
   std::unique_ptr<const core::MetricProvider> metric_;
-  std::map<std::string, std::size_t> plan_;  ///< option of each group
-};
+  /// How far a layout is from the budget, in bits a weight of a large matrix.
+  double away(const LayoutOption& option) const {
+    constexpr int64_t kSide = 4096;
+    const auto layout = format::make_layout(option.layout);
+    return std::fabs(static_cast<double>(layout->bits(kSide, kSide)) / (kSide * kSide) -
+                     params_.bits);
+  }
 
-/// What one group costs at each option, and its weights as they would be stored.
-struct Measured {
-  std::string id;
-  std::vector<std::string> names;
-  core::Ladder ladder;
-  std::vector<std::vector<at::Tensor>> decoded;  ///< [option][matrix], bfloat16: only the probe
-                                                 ///< reads them
+  std::size_t nearest_ = 0;                  ///< option that is nearest to the budget
+  std::map<std::string, std::size_t> plan_;  ///< option of each matrix
 };
 
 /// tr(E H E^T): products in float32 on the weights' device, their sum in float64.
@@ -186,57 +226,48 @@ class AutoPlanner : public core::Planner {
       : method_(std::move(method)), rng_(rng) {}
 
   void add(const core::MatrixGroup& group, const core::Stats& stats) override {
-    Measured m{.id = group.id,
-               .names = group.names,
-               .ladder = {.name = group.id, .rungs = {}},
-               .decoded = {}};
     const bool known = stats.second_moment_ii.defined() && stats.tokens > 0;
     const at::Tensor h_ii =
         known ? stats.second_moment_ii.to(group.weights_oi.front().device(), at::kFloat)
               : at::Tensor();
-    for (const Option& option : method_->options()) {
-      const auto results = method_->rounded(group, stats, Rng(rng_).child(group.id), option);
-      core::Rung rung;
-      std::vector<at::Tensor> decoded;
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        const auto& code = results[i].code;
-        rung.bytes += code.layout->bits(code.rows, code.cols) / 8;
-        const at::Tensor v = core::decoded_weight(code);
-        rung.cost += cost(group, i, h_ii, v.to(group.weights_oi[i].device()));
-        decoded.push_back(v.to(at::kBFloat16));
-        if (&option == &method_->options().front()) weights_ += code.rows * code.cols;
+    const auto made = method_->transform_of(group, stats, Rng(rng_).child(group.id));
+    Auto::Rounder rounder(*method_, group, stats, made);
+    for (std::size_t m = 0; m < group.names.size(); ++m) {
+      const at::Tensor& w_oi = group.weights_oi[m];
+      MixUnit unit{.ladder = {.name = group.names[m], .rungs = {}}, .decoded = {}};
+      for (const Option& option : method_->options()) {
+        const format::WeightCode code = rounder.round(m, option).code;
+        const at::Tensor v_oi = core::decoded_weight(code).to(w_oi.device());
+        unit.ladder.rungs.push_back({.bytes = code.layout->bits(code.rows, code.cols) / 8,
+                                     .cost = cost(group, m, h_ii, v_oi)});
+        unit.decoded.push_back(v_oi.to(at::kBFloat16));
       }
-      m.ladder.rungs.push_back(rung);
-      m.decoded.push_back(std::move(decoded));
+      weights_ += w_oi.numel();
+      units_.push_back(std::move(unit));
     }
-    measured_.push_back(std::move(m));
   }
 
   std::string finish(const core::ModelProbe& probe) override {
-    if (method_->params().score == Score::measured) scale_by_divergence(probe);
-    const auto budget =
-        static_cast<int64_t>(method_->params().bits * static_cast<double>(weights_) / 8);
-    std::vector<core::Ladder> ladders;
-    for (const Measured& m : measured_) ladders.push_back(m.ladder);
-    core::Allocation chosen = core::allocate(ladders, budget);
-    Json report;
-    const double mixed = divergence(probe, chosen.rungs);
-    report["divergence"] = mixed;
-    if (const int single = best_single(budget); single >= 0) {
-      const std::vector<int> uniform(measured_.size(), single);
-      const double other = divergence(probe, uniform);
-      report["divergence_of_best_single"] = other;
+    const AutoParams& params = method_->params();
+    const auto budget = static_cast<int64_t>(params.bits * static_cast<double>(weights_) / 8);
+    std::vector<std::string> names;
+    for (const MixUnit& u : units_) names.push_back(u.ladder.name);
+    const Mix mix = find_mix(std::move(units_),
+                             {.budget_bytes = budget,
+                              .measured = params.score == Score::measured,
+                              .rounds = params.rounds,
+                              .guard = params.guard},
+                             probe);
+    Json report = {{"bits", 8.0 * static_cast<double>(mix.bytes) / static_cast<double>(weights_)},
+                   {"divergence", mix.divergence},
+                   {"divergences_of_mixes", mix.tried},
+                   {"used", mix.is_single ? "single" : "mix"}};
+    if (mix.single >= 0) {
+      report["divergence_of_best_single"] = mix.divergence_of_single;
       report["best_single"] =
-          method_->options()[static_cast<std::size_t>(single)].layout->description();
-      report["used"] = other < mixed && method_->params().guard ? "single" : "mix";
-      if (other < mixed && method_->params().guard) chosen.rungs = uniform;
+          method_->options()[static_cast<std::size_t>(mix.single)].layout->description();
     }
-    for (std::size_t g = 0; g < measured_.size(); ++g)
-      report["groups"][measured_[g].id] = chosen.rungs[g];
-    int64_t bytes = 0;
-    for (std::size_t g = 0; g < measured_.size(); ++g)
-      bytes += measured_[g].ladder.rungs[static_cast<std::size_t>(chosen.rungs[g])].bytes;
-    report["bits"] = 8.0 * static_cast<double>(bytes) / static_cast<double>(weights_);
+    for (std::size_t u = 0; u < names.size(); ++u) report["matrices"][names[u]] = mix.options[u];
     return report.dump();
   }
 
@@ -262,55 +293,9 @@ class AutoPlanner : public core::Planner {
   }
   static double relative(double error, double whole) { return whole > 0 ? error / whole : 0; }
 
-  std::map<std::string, at::Tensor> replacements(std::size_t group, int option) const {
-    std::map<std::string, at::Tensor> out;
-    const Measured& m = measured_[group];
-    for (std::size_t i = 0; i < m.names.size(); ++i)
-      out[m.names[i]] = m.decoded[static_cast<std::size_t>(option)][i];
-    return out;
-  }
-
-  double divergence(const core::ModelProbe& probe, const std::vector<int>& rungs) const {
-    std::map<std::string, at::Tensor> all;
-    for (std::size_t g = 0; g < measured_.size(); ++g) all.merge(replacements(g, rungs[g]));
-    return probe(all);
-  }
-
-  /// The divergence with one group alone at its coarsest option gives the cost of a unit of its
-  /// error; finer options scale with their error (linear below a few tenths of a nat).
-  void scale_by_divergence(const core::ModelProbe& probe) {
-    for (std::size_t g = 0; g < measured_.size(); ++g) {
-      auto& rungs = measured_[g].ladder.rungs;
-      std::size_t coarsest = 0;
-      for (std::size_t r = 1; r < rungs.size(); ++r)
-        if (rungs[r].cost > rungs[coarsest].cost) coarsest = r;
-      const double error = rungs[coarsest].cost;
-      const double kl = probe(replacements(g, static_cast<int>(coarsest)));
-      for (core::Rung& r : rungs) r.cost = error > 0 ? r.cost * kl / error : 0;
-    }
-  }
-
-  /// The largest option that all groups together can have; -1 if none fits.
-  int best_single(int64_t budget) const {
-    int best = -1;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t o = 0; o < method_->options().size(); ++o) {
-      int64_t bytes = 0;
-      double sum = 0;
-      for (const Measured& m : measured_) {
-        bytes += m.ladder.rungs[o].bytes;
-        sum += m.ladder.rungs[o].cost;
-      }
-      if (bytes > budget || !(sum < least)) continue;
-      least = sum;
-      best = static_cast<int>(o);
-    }
-    return best;
-  }
-
   std::shared_ptr<const Auto> method_;
   Rng rng_;
-  std::vector<Measured> measured_;
+  std::vector<MixUnit> units_;
   int64_t weights_ = 0;
 };
 
@@ -321,7 +306,7 @@ std::unique_ptr<core::Planner> Auto::planner(const Rng& rng) const {
 }  // namespace
 
 void add_auto(Registry<core::Quantizer>& registry) {
-  registry.add<Auto>("auto", "mixed precision: the layout of each group by a budget of bits");
+  registry.add<Auto>("auto", "mixed precision: the layout of each matrix by a budget of bits");
 }
 
 }  // namespace cupel::quant
