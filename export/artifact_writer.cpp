@@ -21,6 +21,7 @@ namespace {
 using format::Array;
 using format::ArtifactHeader;
 using format::ElementType;
+using format::InputRounding;
 using format::InputTransform;
 using format::Planes;
 using format::PlaneViews;
@@ -103,6 +104,7 @@ class ArtifactWriter {
       keep_transform(code.input);
       record["input"] = code.input.id;
     }
+    if (!code.rounding.none()) add_rounding(record, code.rounding);
     const std::string folder = cat("/tensors/", weight.name);
     record["planes"] = Json::array();
     for (const auto& spec : code.layout->plane_specs(code.rows, code.cols)) {
@@ -112,6 +114,15 @@ class ArtifactWriter {
           add_plane(folder, spec.name, plane.type, plane.shape, plane.bytes));
     }
     tensors_.push_back(std::move(record));
+  }
+
+  void add_rounding(Json& record, const InputRounding& r) {
+    const bool integer = r.numbers == InputRounding::Numbers::integer;
+    record["rounding"] = {{"numbers", integer ? "integer" : "e4m3"},
+                          {"bits", r.bits},
+                          {"group", r.group},
+                          {"scale", r.scale}};
+    version_ = ArtifactHeader::kVersion;
   }
 
   void keep_transform(const InputTransform& t) {
@@ -148,7 +159,7 @@ class ArtifactWriter {
   Json index_json() {
     locate(tensors_, "/tensors/", "name");
     locate(records_, "/transforms/", "id");
-    return {{"version", ArtifactHeader::kVersion},
+    return {{"version", version_},
             {"tensors", std::move(tensors_)},
             {"transforms", std::move(records_)}};
   }
@@ -177,7 +188,7 @@ class ArtifactWriter {
 
   void write_header(ArtifactHeader header) const {
     std::memcpy(header.magic, ArtifactHeader::kMagic, sizeof header.magic);
-    header.version = ArtifactHeader::kVersion;
+    header.version = version_;
     std::fstream out(path_, std::ios::binary | std::ios::in | std::ios::out | std::ios::ate);
     CUPEL_CHECK(out, environment, path_, ": can't open it again for the header");
     header.file_length = static_cast<uint64_t>(out.tellp());
@@ -190,6 +201,7 @@ class ArtifactWriter {
 
   std::string path_;
   format::H5Writer file_;
+  uint32_t version_ = ArtifactHeader::kPlainVersion;
   Json tensors_ = Json::array(), records_ = Json::array();
   std::map<std::string, const InputTransform*> transforms_;
 };

@@ -8,7 +8,6 @@
 // Differs: our zeros are stored integers, so the new zero is rounded, and the scale refitted to it
 //   by least squares; a step counts only if the norm falls; errors are in steps of the grid, so
 //   that beta means the same for every matrix; symmetric grids keep their zero.
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +15,7 @@
 #include "base/error.h"
 #include "core/code.h"
 #include "core/metric.h"
+#include "core/parallel.h"
 #include "core/tensor_util.h"
 #include "core/transform.h"
 #include "core/transforms/rounding_loss.h"
@@ -165,7 +165,7 @@ class Hqq : public core::Quantizer {
     const float* w = host_oi.const_data_ptr<float>();
     IntegerArrays arrays(code, *layout_);
     const int64_t cols = code.cols, width = layout_->group_width(cols);
-    at::parallel_for(
+    core::parallel_for(
         0, code.rows, std::max<int64_t>(1, kGrain / cols), [&](int64_t begin, int64_t end) {
           Solver solver(params_, *layout_);
           for (int64_t o = begin; o < end; ++o)

@@ -2,7 +2,6 @@
 // Copyright the Cupel authors
 #include "quant/learned_rounding.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/where.h>
@@ -14,6 +13,7 @@
 
 #include "base/error.h"
 #include "core/feedback_kernels.h"
+#include "core/parallel.h"
 
 namespace cupel::quant {
 namespace {
@@ -134,7 +134,7 @@ RoundingLoss learn_rounding(const at::Tensor& w_oi, const at::Tensor& h_ii,
   };
   const auto panels = static_cast<int64_t>(losses.size());
   if (host)
-    at::parallel_for(0, panels, 1, learn_panels);
+    core::parallel_for(0, panels, 1, learn_panels);
   else
     learn_panels(0, panels);
   store(all, code);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "core/decoder_parts.h"
+#include "core/rounded_input.h"
 
 namespace cupel::core {
 
@@ -35,9 +36,24 @@ at::Tensor layer_norm(const LayerContext& layer, const at::Tensor& x, Role role)
   return rms_norm(x, layer.weights.of(role), layer.config.norm_eps, layer.config.norm_plus_one);
 }
 
+namespace {
+
+/// x as the matrix reads it.
+at::Tensor read(const LayerContext& layer, const at::Tensor& x, Role matrix, int expert) {
+  const auto input = layer.weights.input_of(matrix, expert);
+  if (!input) return x;
+  LastRounded& last = layer.rounded;
+  if (!last.input || !last.x.is_same(x) || !same_input(*last.input, *input))
+    last = {x, rounded(*input, x), input.get()};
+  return last.read;
+}
+
+}  // namespace
+
 at::Tensor multiply(const LayerContext& layer, const at::Tensor& x, Role matrix, int expert) {
-  const at::Tensor y = at::linear(x, layer.weights.of(matrix, expert));
-  return layer.product ? layer.product({matrix, layer.index, expert}, x, y) : y;
+  const at::Tensor x_i = read(layer, x, matrix, expert);
+  const at::Tensor y = at::linear(x_i, layer.weights.of(matrix, expert));
+  return layer.product ? layer.product({matrix, layer.index, expert}, x_i, y) : y;
 }
 
 at::Tensor project(const LayerContext& layer, const at::Tensor& x, Role matrix, Role bias,
@@ -91,7 +107,9 @@ at::Tensor Model::block(int index, const at::Tensor& x_nth, const Tap& tap, KvCa
                         const ProductHook& product) {
   CUPEL_ASSERT(index >= 0 && index < layers());
   load_layer(index);
-  const LayerContext layer{config_, index, layers_[static_cast<std::size_t>(index)], tap, product};
+  LastRounded last;
+  const LayerContext layer{config_, index,   layers_[static_cast<std::size_t>(index)],
+                           tap,     product, last};
   const auto add = [&](const at::Tensor& x, at::Tensor y, Role norm) {
     if (config_.post_norm) y = layer_norm(layer, y, norm);
     return config_.residual_scale == 1 ? x + y : x + y * config_.residual_scale;
@@ -110,7 +128,8 @@ at::Tensor Model::normalized(const at::Tensor& x_nth) {
 }
 
 at::Tensor Model::logits(const at::Tensor& x_nth) {
-  at::Tensor y = at::linear(normalized(x_nth), head());
+  const at::Tensor x = normalized(x_nth);
+  at::Tensor y = at::linear(head_input_ ? rounded(*head_input_, x) : x, head());
   if (config_.logit_divisor != 1) y = y / config_.logit_divisor;
   if (config_.logit_cap > 0) y = at::tanh(y / config_.logit_cap) * config_.logit_cap;
   return y;

@@ -10,6 +10,12 @@
 /// included), h hidden, d head dimension, e experts. Internal to core.
 namespace cupel::core {
 
+/// The input that was rounded last: matrices that share one read the same numbers.
+struct LastRounded {
+  at::Tensor x, read;
+  const format::RoundedInput* input = nullptr;
+};
+
 /// One layer at work.
 struct LayerContext {
   const format::ModelConfig& config;
@@ -17,6 +23,7 @@ struct LayerContext {
   const LayerWeights& weights;
   const Tap& tap;
   const ProductHook& product;
+  LastRounded& rounded;
 
   /// False if the tap wants no more.
   bool tell(format::Role first, const at::Tensor& x, int expert = -1) const {
@@ -39,7 +46,7 @@ at::Tensor mlp(const LayerContext& layer, const at::Tensor& x_nth);
 /// Routing weights [rows, e] of x [rows, h], 0 for experts that are not chosen.
 at::Tensor route(const LayerContext& layer, const at::Tensor& x_rh);
 
-/// x w^T.
+/// x w^T, of x as the matrix reads it.
 at::Tensor multiply(const LayerContext& layer, const at::Tensor& x, format::Role matrix,
                     int expert = -1);
 /// x w^T + b; b only if `bias` is a role that the layer has.

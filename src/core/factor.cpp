@@ -8,7 +8,6 @@
 // Differs: no inverse of H; F comes from the Cholesky factor of H read backwards.
 //
 // Axes: i inputs, p positions, d inputs of a tile.
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
@@ -25,6 +24,7 @@
 #include "base/error.h"
 #include "core/feedback.h"
 #include "core/feedback_kernels.h"
+#include "core/parallel.h"
 
 namespace cupel::core {
 namespace {
@@ -133,7 +133,7 @@ void unfold(const at::Tensor& lower, int64_t tile, Factor& factor) {
   const auto r = [&](int64_t row, int64_t col) {
     return row > col ? 0.0 : l[(n - 1 - row) * ld + n - 1 - col];
   };
-  at::parallel_for(0, n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+  parallel_for(0, n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
     std::vector<double> x(static_cast<std::size_t>(tile));
     for (int64_t p = begin; p < end; ++p) {
       std::fill(f + p * n, f + p * n + p / tile * tile, 0.0f);

@@ -13,7 +13,6 @@
 // Axes: o outputs, i inputs, p positions, d inputs of a tile.
 #include "core/feedback.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/matmul.h>
@@ -28,6 +27,7 @@
 #include "base/error.h"
 #include "core/feedback_device.h"
 #include "core/feedback_kernels.h"
+#include "core/parallel.h"
 #include "core/tensor_util.h"
 
 namespace cupel::core {
@@ -119,7 +119,7 @@ void encode_rows(const at::Tensor& w_oi, int64_t begin, int64_t end, const Facto
   const int64_t width =
       round_up(std::max<int64_t>(kPanelRows, tile_rows), std::lcm(kernels::kWidthStep, tile_rows));
   const float* w = w_oi.const_data_ptr<float>();
-  at::parallel_for(0, (end - begin + width - 1) / width, 1, [&](int64_t first, int64_t last) {
+  parallel_for(0, (end - begin + width - 1) / width, 1, [&](int64_t first, int64_t last) {
     Panel panel(shape, width);
     for (int64_t k = first; k < last; ++k) {
       const int64_t row = begin + k * width;
@@ -180,7 +180,7 @@ void descend(const at::Tensor& w_oi, const RowFactor& rows, Recorder& out) {
   at::Tensor pull_io = at::matmul(rows.moment_ii, lost_io).contiguous();  // (dW H)^T
   const float* before = before_io.const_data_ptr<float>();
   float* pull = pull_io.mutable_data_ptr<float>();
-  at::parallel_for(0, (count + kPanelRows - 1) / kPanelRows, 1, [&](int64_t first, int64_t last) {
+  parallel_for(0, (count + kPanelRows - 1) / kPanelRows, 1, [&](int64_t first, int64_t last) {
     std::vector<float> target(kPanelRows), value(kPanelRows);
     for (int64_t panel = first; panel < last; ++panel) {
       const int64_t row = panel * kPanelRows, n = std::min(kPanelRows, count - row);

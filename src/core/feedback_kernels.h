@@ -2,14 +2,13 @@
 // Copyright the Cupel authors
 #pragma once
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
 #include "base/vector_clones.h"
+#include "core/parallel.h"
 
 /// Loops of the feedback engine on raw pointers. Sums run in one order, whatever the vector width
 /// and the number of threads (a BLAS promises neither), so equal input gives equal codes.
@@ -127,7 +126,7 @@ inline bool cholesky(double* a, int64_t n, double smallest_pivot) {
     const int64_t col = t * kTile, below = tiles - t - 1;
     const int64_t grain = below < kTilesWorthThreads ? kTilesWorthThreads : 1;
     if (!cholesky_tile(a + col * n + col, n, smallest_pivot)) return false;
-    at::parallel_for(0, below, grain, [&](int64_t begin, int64_t end) {
+    core::parallel_for(0, below, grain, [&](int64_t begin, int64_t end) {
       for (int64_t u = begin; u < end; ++u)
         cholesky_rows(a, n, col + (u + 1) * kTile, col, minus.data());
     });
@@ -137,7 +136,7 @@ inline bool cholesky(double* a, int64_t n, double smallest_pivot) {
                   minus.data() + col + kTile, n, kTile, kTile, (u + 1) * kTile);
     };
     // Row u costs u: first and last go together, so that threads get equal work.
-    at::parallel_for(0, (below + 1) / 2, grain, [&](int64_t begin, int64_t end) {
+    core::parallel_for(0, (below + 1) / 2, grain, [&](int64_t begin, int64_t end) {
       for (int64_t u = begin; u < end; ++u) {
         update(u);
         if (below - 1 - u != u) update(below - 1 - u);

@@ -47,6 +47,24 @@ const at::Tensor& LayerWeights::of(Role role, int expert) const {
   return found->second;
 }
 
+bool LayerWeights::has(Role role, int expert) const {
+  const auto found = tensors_.find({role, expert});
+  return found != tensors_.end() && found->second.defined();
+}
+
+std::shared_ptr<const format::RoundedInput> LayerWeights::input_of(Role role, int expert) const {
+  const auto found = inputs_.find({role, expert});
+  return found == inputs_.end() ? nullptr : found->second;
+}
+
+void LayerWeights::set_input(Role role, int expert,
+                             std::shared_ptr<const format::RoundedInput> input) {
+  if (input)
+    inputs_[{role, expert}] = std::move(input);
+  else
+    inputs_.erase({role, expert});
+}
+
 Model::Model(const format::ModelConfig& config, const ModelOptions& options)
     : config_(config), options_(options), layers_(static_cast<std::size_t>(config.layers)) {
   for (int i = 0; i < layers(); ++i) source_layer_.push_back(i);
@@ -56,6 +74,7 @@ Model::Model(const format::ModelConfig& config, const ModelOptions& options)
 Model::Model(std::shared_ptr<const format::Checkpoint> source, const ModelOptions& options)
     : Model(source->config(), options) {
   source_ = std::move(source);
+  head_input_ = load_input({config_.tied_head ? Role::embedding : Role::head});
 }
 
 Model Model::random(const format::ModelConfig& config, const ModelOptions& options, uint64_t seed) {
@@ -89,10 +108,19 @@ Model Model::clone() const {
   return copy;
 }
 
-at::Tensor Model::load(WeightId id) const {
+std::string Model::source_name(WeightId id) const {
   CUPEL_ASSERT(source_ != nullptr);
   if (id.layer >= 0) id.layer = source_layer_[static_cast<std::size_t>(id.layer)];
-  const std::string name = format::canonical_name(config_.architecture(), id);
+  return format::canonical_name(config_.architecture(), id);
+}
+
+std::shared_ptr<const format::RoundedInput> Model::load_input(WeightId id) const {
+  auto input = source_->rounded_input(source_name(id));
+  return input ? std::make_shared<const format::RoundedInput>(std::move(*input)) : nullptr;
+}
+
+at::Tensor Model::load(WeightId id) const {
+  const std::string name = source_name(id);
   at::Tensor t = at::empty(config_.shape_of(id.role), at::kFloat);
   source_->read(name, {t.data_ptr<float>(), static_cast<std::size_t>(t.numel())});
   return t.to(options_.weights).to(options_.device, options_.compute);
@@ -100,8 +128,11 @@ at::Tensor Model::load(WeightId id) const {
 
 void Model::load_layer(int index) {
   for (const WeightId id : format::layer_weight_ids(config_, index)) {
-    at::Tensor& t = layers_[static_cast<std::size_t>(index)].of(id.role, id.expert);
-    if (!t.defined()) t = load(id);
+    LayerWeights& layer = layers_[static_cast<std::size_t>(index)];
+    at::Tensor& t = layer.of(id.role, id.expert);
+    if (t.defined()) continue;
+    t = load(id);
+    if (format::is_matrix(id.role)) layer.set_input(id.role, id.expert, load_input(id));
   }
 }
 
@@ -147,6 +178,20 @@ void Model::set_weight(WeightId id, at::Tensor value) {
               ", the model needs ", list_text(shape));
   weight(id) = value.to(options_.device, options_.compute);
   if (id.layer >= 0) changed_[static_cast<std::size_t>(id.layer)] = true;
+}
+
+void Model::set_input(WeightId id, const format::RoundedInput& input) {
+  auto kept = input.rounding.none() ? nullptr : std::make_shared<const format::RoundedInput>(input);
+  if (id.layer >= 0) return layer(id.layer).set_input(id.role, id.expert, std::move(kept));
+  CUPEL_ASSERT(is_head(id) || !kept);
+  if (is_head(id)) head_input_ = std::move(kept);
+}
+
+std::shared_ptr<const format::RoundedInput> Model::input_of(WeightId id) const {
+  if (id.layer < 0) return is_head(id) ? head_input_ : nullptr;
+  const LayerWeights& layer = layers_[static_cast<std::size_t>(id.layer)];
+  const bool known = !source_ || layer.has(id.role, id.expert);
+  return known ? layer.input_of(id.role, id.expert) : load_input(id);
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Model::named_weights() {

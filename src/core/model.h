@@ -33,9 +33,14 @@ class LayerWeights {
   at::Tensor& of(format::Role role, int expert = -1) { return tensors_[{role, expert}]; }
   /// Fault::internal for a weight that is not there.
   const at::Tensor& of(format::Role role, int expert = -1) const;
+  bool has(format::Role role, int expert) const;
+  /// How the matrix's input is rounded; null: not at all.
+  std::shared_ptr<const format::RoundedInput> input_of(format::Role role, int expert = -1) const;
+  void set_input(format::Role role, int expert, std::shared_ptr<const format::RoundedInput> input);
 
  private:
   std::map<std::pair<format::Role, int>, at::Tensor> tensors_;
+  std::map<std::pair<format::Role, int>, std::shared_ptr<const format::RoundedInput>> inputs_;
 };
 
 /// Called with the input of each group of matrices that share it (format::input_groups), x [.., i],
@@ -85,6 +90,11 @@ class Model {
   /// Moves and casts `value`. evict() keeps a weight that was changed so; edits through layer() are
   /// lost then.
   void set_weight(format::WeightId id, at::Tensor value);
+  /// From now on the matrix reads T^-1 Q(T x) instead of x; no rounding: x again. An embedding that
+  /// is no head is only looked up: Fault::internal.
+  void set_input(format::WeightId id, const format::RoundedInput& input);
+  /// Null: it reads x as it is. Loads no weight.
+  std::shared_ptr<const format::RoundedInput> input_of(format::WeightId id) const;
   /// Every weight once (a tied head is the embedding), with its canonical name: embedding, layers,
   /// norm, head. Loads everything.
   std::vector<std::pair<std::string, at::Tensor>> named_weights();
@@ -111,6 +121,12 @@ class Model {
   void load_layer(int index);
   /// From the checkpoint; the layer is ours.
   at::Tensor load(format::WeightId id) const;
+  std::string source_name(format::WeightId id) const;
+  /// Whether the head is the weight `id`.
+  bool is_head(format::WeightId id) const {
+    return id.role == (config_.tied_head ? format::Role::embedding : format::Role::head);
+  }
+  std::shared_ptr<const format::RoundedInput> load_input(format::WeightId id) const;
   const RopeTable& rope_table(int layer, int64_t positions);
   Model(const format::ModelConfig& config, const ModelOptions& options);
   format::ModelConfig config_;
@@ -120,6 +136,7 @@ class Model {
   std::vector<int> source_layer_;  ///< layer of the checkpoint behind each of ours
   std::vector<bool> changed_;
   at::Tensor embedding_, final_norm_, head_;
+  std::shared_ptr<const format::RoundedInput> head_input_;
   RopeTable rope_, local_rope_;  ///< grown on demand
 };
 

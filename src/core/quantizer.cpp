@@ -3,6 +3,7 @@
 #include "core/quantizer.h"
 
 #include "base/error.h"
+#include "core/activations.h"
 #include "core/planner.h"
 #include "core/transform.h"
 
@@ -10,7 +11,8 @@ namespace cupel::core {
 
 QuantizerParams::QuantizerParams()
     : layout(format::layout_alternatives(), "uniform"),
-      transform(transform_alternatives(), "none") {}
+      transform(transform_alternatives(), "none"),
+      activations(activation_alternatives(), "none") {}
 
 void QuantizerParams::visit(ParamVisitor& v) {
   v.field("layers", layers,
@@ -19,6 +21,8 @@ void QuantizerParams::visit(ParamVisitor& v) {
           "named in full");
   v.field("layout", layout, "what the packed bits mean");
   v.field("transform", transform, "change of basis of the inputs before rounding");
+  v.field("activations", activations,
+          "how the inputs of the multiplication are rounded at run time, after the transform");
 }
 
 std::string group_id(const format::Architecture& arch, const format::WeightId& first) {

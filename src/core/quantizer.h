@@ -86,6 +86,7 @@ struct QuantizerParams : Params {
   std::string layers = "*";
   Choice layout;
   Choice transform;
+  Choice activations;
   QuantizerParams();
   void visit(ParamVisitor& v) override;
 };

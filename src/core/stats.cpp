@@ -50,6 +50,7 @@ void Stats::add(const Needs& needs, const at::Tensor& x) {
     if (needs.absmax) absmax_i = at::maximum(absmax_i, piece.abs().amax(0).to(at::kDouble));
     if (needs.abs_sum) abs_sum_i.add_(piece.abs().sum(0, false, at::kDouble));
   }
+  if (needs.inputs && x_ti.size(0) > 0) inputs.push_back(x_ti.detach().to(at::kFloat));
   tokens += x_ti.size(0);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace cupel::core {
 
@@ -16,10 +17,14 @@ struct Needs {
   bool absmax = false;         ///< largest |x| per input
   bool abs_sum = false;        ///< sum of |x| per input
   bool block = false;          ///< the whole block at once (core::BlockHandle)
-  bool any() const { return second_moment || absmax || abs_sum || block; }
+  bool inputs = false;         ///< the inputs themselves
+  bool any() const { return second_moment || absmax || abs_sum || block || inputs; }
   Needs operator|(const Needs& o) const {
-    return {second_moment || o.second_moment, absmax || o.absmax, abs_sum || o.abs_sum,
-            block || o.block};
+    return {.second_moment = second_moment || o.second_moment,
+            .absmax = absmax || o.absmax,
+            .abs_sum = abs_sum || o.abs_sum,
+            .block = block || o.block,
+            .inputs = inputs || o.inputs};
   }
 };
 
@@ -29,6 +34,7 @@ struct Stats {
   at::Tensor second_moment_ii;  ///< undefined unless asked for
   at::Tensor absmax_i;
   at::Tensor abs_sum_i;
+  std::vector<at::Tensor> inputs;  ///< x [t, i] float32 in order, one piece for each call of add()
 
   /// Adds x [.., i]. Products are taken in float32 in pieces of 1024 tokens, summed in float64.
   void add(const Needs& needs, const at::Tensor& x);

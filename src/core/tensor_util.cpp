@@ -2,12 +2,12 @@
 // Copyright the Cupel authors
 #include "core/tensor_util.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <cstring>
 
 #include "base/error.h"
+#include "core/parallel.h"
 #include "format/layout.h"
 
 namespace cupel::core {
@@ -76,7 +76,7 @@ at::Tensor decoded_weight(const format::WeightCode& code) {
   float* values = w_oi.data_ptr<float>();
   code.layout->decode(code, {values, static_cast<std::size_t>(w_oi.numel())});
   if (!code.input.identity())
-    at::parallel_for(0, code.rows, kRowsPerThread, [&](int64_t begin, int64_t end) {
+    parallel_for(0, code.rows, kRowsPerThread, [&](int64_t begin, int64_t end) {
       format::undo_on_weight(code.input, values + begin * code.cols, end - begin, code.cols);
     });
   return w_oi;

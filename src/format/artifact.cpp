@@ -94,6 +94,25 @@ ElementType type_in(const Json& object) {
   fail(Fault::data, "index: unknown element type '", name, "'");
 }
 
+InputRounding rounding_in(const Json& object) {
+  check_keys(object, {"numbers", "bits", "group", "scale"}, "a rounding");
+  InputRounding r;
+  const std::string numbers = name_in(object, "numbers");
+  CUPEL_CHECK(numbers == "integer" || numbers == "e4m3", data,
+              "index: inputs are rounded to 'integer' or 'e4m3', not to '", numbers, "'");
+  r.numbers = numbers == "integer" ? InputRounding::Numbers::integer : InputRounding::Numbers::e4m3;
+  r.bits = static_cast<int>(integer(member(object, "bits"), "bits", 2, 8));
+  CUPEL_CHECK(numbers == "integer" || r.bits == 8, data, "index: e4m3 has 8 bits, not ", r.bits);
+  r.group = static_cast<int>(integer(member(object, "group"), "group", 0, kMaxDim));
+  const Json& scale = member(object, "scale");
+  CUPEL_CHECK(scale.is_number(), data, "index: 'scale' must be a number");
+  r.scale = scale.get<float>();
+  check_rounding(r);
+  CUPEL_CHECK(r.dynamic() || r.group == 0, data, "index: one scale for all inputs and groups of ",
+              r.group, " exclude each other");
+  return r;
+}
+
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -126,6 +145,7 @@ class ArtifactReader {
 
   void read() {
     const ArtifactHeader header = read_header();
+    a_.version_ = header.version;
     file_ = file_.first(header.file_length);
     const std::string index_text = read_block("index", header.index, true);
     a_.config_json_ = read_block("config", header.config, true);
@@ -135,8 +155,7 @@ class ArtifactReader {
 
     const Json index = parse_index(index_text);
     check_keys(index, {"version", "tensors", "transforms"}, "the index");
-    integer(member(index, "version"), "version", ArtifactHeader::kVersion,
-            ArtifactHeader::kVersion);
+    integer(member(index, "version"), "version", header.version, header.version);
     for (const Json& record : array_in(index, "transforms", kMaxTensors)) read_transform(record);
     for (const Json& record : array_in(index, "tensors", kMaxTensors)) read_tensor(record);
     check_disjoint();
@@ -154,7 +173,7 @@ class ArtifactReader {
     CUPEL_CHECK(h.version <= ArtifactHeader::kVersion, data, "format version ", h.version,
                 " is newer than ", ArtifactHeader::kVersion,
                 ", the newest that this program reads; update it");
-    CUPEL_CHECK(h.version == ArtifactHeader::kVersion, data, "there is no format version ",
+    CUPEL_CHECK(h.version >= ArtifactHeader::kPlainVersion, data, "there is no format version ",
                 h.version);
     ArtifactHeader zeroed = h;
     zeroed.header_crc = 0;
@@ -291,7 +310,8 @@ class ArtifactReader {
   }
 
   void read_tensor(const Json& record) {
-    check_keys(record, {"name", "layout", "params", "shape", "input", "planes"}, "a tensor");
+    check_keys(record, {"name", "layout", "params", "shape", "input", "rounding", "planes"},
+               "a tensor");
     ArtifactTensor t;
     t.name = name_in(record, "name");
     const auto id = id_of_canonical(a_.config_.architecture(), t.name);
@@ -307,6 +327,8 @@ class ArtifactReader {
     t.cols = shape[1];
     check_shape(t);
     if (record.contains("input")) t.input = transform_of(name_in(record, "input"), t);
+    if (record.contains("rounding"))
+      in_frame(t.name, [&] { t.rounding = rounding_in(record["rounding"]); });
 
     const auto specs = t.layout->plane_specs(t.rows, t.cols);
     const std::string folder = cat("/tensors/", t.name);

@@ -20,7 +20,8 @@ namespace cupel::format {
 /// datasets of these names.
 struct ArtifactHeader {
   static constexpr char kMagic[8] = {'C', 'U', 'P', 'E', 'L', '\r', '\n', '\x1a'};
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;       ///< the newest
+  static constexpr uint32_t kPlainVersion = 1;  ///< of files that round no input
   static constexpr std::size_t kUserblock = 4096;
   struct Block {
     uint64_t offset = 0, length = 0;
@@ -40,6 +41,7 @@ struct ArtifactTensor {
   std::shared_ptr<const Layout> layout;
   int64_t rows = 0, cols = 0;  ///< a vector is [1, cols]
   InputTransform input;
+  InputRounding rounding;
   PlaneViews planes;
   int64_t bytes = 0;  ///< of its planes
 };
@@ -60,6 +62,8 @@ class Artifact {
   const std::vector<ArtifactTensor>& tensors() const { return tensors_; }
   /// nullptr when absent (a tied head has no tensor of its own).
   const ArtifactTensor* find(WeightId id) const;
+  /// Of the file's format.
+  uint32_t version() const { return version_; }
   int64_t file_bytes() const { return static_cast<int64_t>(file_.bytes().size()); }
   /// Reads every plane: compares its CRC and looks for floats that are not finite; Fault::data
   /// names the first.
@@ -83,6 +87,7 @@ class Artifact {
  private:
   friend class ArtifactReader;
   MappedFile file_;
+  uint32_t version_ = 0;
   ModelConfig config_;
   std::string config_json_, tokenizer_json_, manifest_json_;
   std::vector<ArtifactTensor> tensors_;

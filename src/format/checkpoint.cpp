@@ -75,6 +75,10 @@ const WeightInfo* Checkpoint::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
+std::optional<RoundedInput> Checkpoint::rounded_input(std::string_view) const {
+  return std::nullopt;
+}
+
 std::string Checkpoint::fingerprint() const {
   Sha256 hash;
   hash.add(config_json_);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "format/architecture.h"
 #include "format/container.h"
+#include "format/weight_code.h"
 
 namespace cupel::format {
 
@@ -40,6 +42,9 @@ class Checkpoint {
   /// The weight as float32 in `out` (its element count); quantized types are decoded exactly.
   /// Fault::data if a value is not finite; the message names the weight and the position.
   virtual void read(std::string_view name, std::span<float> out) const = 0;
+  /// What the matrix reads where a multiplication's input is to be rounded (artifacts alone say
+  /// so); nullopt: x as it is.
+  virtual std::optional<RoundedInput> rounded_input(std::string_view name) const;
   /// config.json (the file's own text, or what we wrote for a GGUF file).
   const std::string& config_json() const { return config_json_; }
   /// The tokenizer as JSON (the schema of tokenizer.json plus our "cupel" object), "" when the

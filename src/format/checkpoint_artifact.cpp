@@ -43,8 +43,13 @@ class ArtifactCheckpoint final : public Checkpoint {
       check_finite(out, name);
     });
   }
+  std::optional<RoundedInput> rounded_input(std::string_view name) const override {
+    const ArtifactTensor& t = tensor(name);
+    if (t.rounding.none()) return std::nullopt;
+    return RoundedInput{t.input, t.rounding};
+  }
   std::string tokenizer_json() const override { return artifact_->tokenizer_json(); }
-  std::string kind() const override { return cat("cupel ", ArtifactHeader::kVersion); }
+  std::string kind() const override { return cat("cupel ", artifact_->version()); }
 
   std::string fingerprint() const override {
     Sha256 hash;
@@ -52,7 +57,7 @@ class ArtifactCheckpoint final : public Checkpoint {
     for (const WeightInfo& w : weights_) {
       const ArtifactTensor& t = tensor(w.name);
       hash.add(cat("\n", w.name, " ", w.stored_as, " ", list_text(w.shape), " ",
-                   params_json(t.layout->params()), " ", t.input.id));
+                   params_json(t.layout->params()), " ", t.input.id, " ", description(t.rounding)));
       for (const auto& [plane, view] : t.planes) hash.add(cat(" ", plane, " ", crc32c(view.bytes)));
     }
     return hash.hex();

@@ -84,6 +84,16 @@ void apply(const InputTransform& transform, float* x, int64_t n, int64_t width) 
   }
 }
 
+void undo(const InputTransform& transform, float* x, int64_t n, int64_t width) {
+  if (transform.identity()) return;
+  check_fits(transform, width);
+  for (float* row = x; row < x + n * width; row += width) {
+    if (transform.hadamard != 0) hadamard_blocks(row, width, transform.hadamard, Side::transposed);
+    flip(row, width, transform.signs);
+    for (std::size_t i = 0; i < transform.scale.size(); ++i) row[i] /= transform.scale[i];
+  }
+}
+
 // T = H S D with S and D diagonal: a row of W' T is H^T, then S, then D applied to the row of W'.
 void undo_on_weight(const InputTransform& transform, float* w, int64_t n, int64_t width) {
   if (transform.identity()) return;

@@ -12,6 +12,7 @@
 
 #include "base/params.h"
 #include "format/element_type.h"
+#include "format/input_rounding.h"
 
 namespace cupel::format {
 
@@ -50,9 +51,17 @@ struct InputTransform {
 };
 /// T applied to rows of x [n, i] in place: the definition, float32.
 void apply(const InputTransform& transform, float* x, int64_t n, int64_t width);
+/// T^-1 applied to rows of x [n, i] in place; the scales must not be zero.
+void undo(const InputTransform& transform, float* x, int64_t n, int64_t width);
 /// W = W' T applied to rows of a stored weight [n, i] in place: back to the weight that acts on x
 /// itself.
 void undo_on_weight(const InputTransform& transform, float* w, int64_t n, int64_t width);
+
+/// What a matrix reads where its input is rounded. As an input of W = W' T: T^-1 Q(T x).
+struct RoundedInput {
+  InputTransform transform;
+  InputRounding rounding;
+};
 
 class Layout;
 
@@ -64,6 +73,7 @@ struct WeightCode {
   int64_t rows = 0, cols = 0;
   InputTransform input;
   std::map<std::string, Array> arrays;
+  InputRounding rounding = {};  ///< of the input, after the transform
 };
 
 /// A packed matrix: named planes as they lie in the artifact.

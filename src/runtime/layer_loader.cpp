@@ -110,8 +110,10 @@ Model::Experts ModelLoader::experts(int l) {
               data, e.count, " experts in ", e.groups, " groups, ", e.best_groups,
               " of them chosen, is what the configuration says; it does not come out even");
   Model::Experts experts;
-  CUPEL_CHECK(weight({Role::router, l}).input.identity(), data, weight({Role::router, l}).name,
-              ": a router reads its input as it is, but an input transform is stored with it");
+  const auto& router = weight({Role::router, l});
+  CUPEL_CHECK(router.input.identity() && router.rounding.none(), data, router.name,
+              ": a router reads its input as it is, but an input transform or a rounding is stored "
+              "with it");
   experts.router = matrix({Role::router, l});
   experts.router_bias = vector_if(e.router_bias, {Role::router_bias, l});
   experts.router_correction = vector_if(e.router_correction, {Role::router_correction, l});

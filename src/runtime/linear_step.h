@@ -32,8 +32,15 @@ struct LinearGroup {
   std::span<const LinearOutput> outputs;
 };
 
-/// Runs linear layers that share their input: the input is transformed once, and quantized once for
-/// each form that the layers ask for, however many they are. Owns the quantized rows.
+/// Whether a quantized form with blocks of this width can hold the integers of the model's own
+/// rounding.
+bool takes_as_rounded(int block, const format::InputRounding& rounding);
+
+/// Runs linear layers that share their input: the input is transformed, and rounded if the model
+/// says so, once, and quantized once for each form that the layers ask for, however many they are.
+/// Inputs that the model rounds to integers, with scales that change between blocks of a form at
+/// most, take that form as they are, in one pass: nothing is rounded a second time. Owns the
+/// quantized rows.
 class LinearStep {
  public:
   LinearStep(const kernels::CpuKernels& cpu, ThreadPool& pool, bool two_pass)
@@ -51,11 +58,12 @@ class LinearStep {
   struct Quantized {
     kernels::QuantizedInput input;
     bool used = false;
+    bool as_rounded = false;  ///< holds the model's own integers
     Buffer<int8_t> first, second;
     Buffer<float> scales;
     Buffer<int32_t> sums;
   };
-  Quantized& quantized(int block);
+  Quantized& quantized(int block, const format::InputRounding& rounding);
   void prepare(std::span<const LinearGroup> groups, int64_t k, int64_t m);
   void make_rows(float* x, int64_t k, std::span<const LinearGroup> groups, int64_t m,
                  const Produce& produce);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "format/layouts/dense.h"
+#include "runtime/linear_step.h"
 #include "runtime/readahead.h"
 #include "runtime/thread_pool.h"
 
@@ -19,6 +20,10 @@ using format::Role;
 
 bool same_transform(const format::InputTransform& a, const format::InputTransform& b) {
   return a.hadamard == b.hadamard && a.scale == b.scale && a.signs == b.signs;
+}
+
+std::string rounding_text(const ArtifactTensor& tensor) {
+  return tensor.rounding.none() ? "none" : description(tensor.rounding);
 }
 
 }  // namespace
@@ -139,10 +144,18 @@ kernels::Linear ModelLoader::matrix(format::WeightId id) {
   const ArtifactTensor& tensor = weight(id);
   const auto& options = model_->options_;
   count_bytes(tensor);
-  return in_frame("preparing " + tensor.name, [&] {
-    return kernels::prepare_linear(tensor, options.device, options.isa,
-                                   options.activations == Activations::int8);
+  const bool int8_mode = options.activations == Activations::int8;
+  auto linear = in_frame("preparing " + tensor.name, [&] {
+    return kernels::prepare_linear(tensor, options.device, options.isa, int8_mode);
   });
+  const bool twice = int8_mode && linear.form.quantized && !tensor.rounding.none() &&
+                     !takes_as_rounded(linear.form.block, tensor.rounding);
+  if (twice && !rounds_twice_)
+    log::warn("runtime", cat(tensor.name, ": its inputs are rounded by the model (",
+                             description(tensor.rounding),
+                             ") and once more to int8 blocks; --activations exact avoids that"));
+  rounds_twice_ = rounds_twice_ || twice;
+  return linear;
 }
 
 const kernels::RowTransform* ModelLoader::shared_input(
@@ -153,6 +166,9 @@ const kernels::RowTransform* ModelLoader::shared_input(
     CUPEL_CHECK(same_transform(first.input, other.input), data, other.name,
                 ": an input transform equal to that of ", first.name,
                 " expected, because both read the same input; another one found");
+    CUPEL_CHECK(first.rounding == other.rounding, data, other.name, ": inputs rounded as for ",
+                first.name, " (", rounding_text(first), ") expected, because both read the same ",
+                "input; ", rounding_text(other), " found");
   }
   return made_ready(first);
 }
@@ -160,6 +176,7 @@ const kernels::RowTransform* ModelLoader::shared_input(
 const kernels::RowTransform* ModelLoader::made_ready(const ArtifactTensor& tensor) {
   model_->transforms_.push_back(
       in_frame("preparing " + tensor.name, [&] { return kernels::row_transform(tensor.input); }));
+  model_->transforms_.back().rounding = tensor.rounding;
   return &model_->transforms_.back();
 }
 

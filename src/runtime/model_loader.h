@@ -47,6 +47,7 @@ class ModelLoader {
 
   std::map<format::WeightId, const format::ArtifactTensor*> by_id_;
   int64_t expert_bytes_ = 0;
+  bool rounds_twice_ = false;  ///< said once
   std::shared_ptr<Model> model_;
 };
 

@@ -35,6 +35,8 @@ def check(module, path, problems):
         if m and m.group(1) in ALLOWED and m.group(1) != module and ALLOWED[module] is not None:
             if m.group(1) not in ALLOWED[module]:
                 problems.append(f"{where}: {module} may not include {m.group(1)}")
+        if "at::parallel_for(" in line and path.name not in {"parallel.cpp", "parallel.h"}:
+            problems.append(f"{where}: at::parallel_for is serial without OpenMP; use core::parallel_for")
         if not re.match(r"\s*#\s*include", line):
             continue
         if BANNED.search(line):

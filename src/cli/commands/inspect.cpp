@@ -64,8 +64,9 @@ void describe_layouts(const std::string& path, Inspection& inspection) {
   const auto artifact = format::Artifact::open(path);
   for (std::size_t i = 0; i < artifact->tensors().size() && i < inspection.rows.size(); ++i)
     for (auto& row : inspection.rows)
-      if (row.name == artifact->tensors()[i].name)
-        row.layout = artifact->tensors()[i].layout->description();
+      if (const auto& tensor = artifact->tensors()[i]; row.name == tensor.name)
+        row.layout = cat(tensor.layout->description(), tensor.rounding.none() ? "" : ", inputs ",
+                         description(tensor.rounding));
 }
 
 double bits(const Row& row) {

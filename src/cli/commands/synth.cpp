@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
-#include <cmath>
-#include <cstring>
+
+#include <algorithm>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -10,6 +11,7 @@
 #include "base/yaml.h"
 #include "cli/bits.h"
 #include "cli/commands/toolkit.h"
+#include "core/parallel.h"
 #include "export/artifact_writer.h"
 #include "export/safetensors_writer.h"
 #include "format/layouts/dense.h"
@@ -23,6 +25,7 @@ using format::Array;
 using format::ElementType;
 
 constexpr double kDeviation = 0.02;  // of random weights
+constexpr int64_t kPiece = 1 << 16;  // weights of one stream of random numbers
 
 Choice layout_choice(const std::string& text) {
   Choice choice(format::layout_alternatives(), "uniform");
@@ -33,11 +36,19 @@ Choice layout_choice(const std::string& text) {
   return choice;
 }
 
-std::vector<float> random_values(int64_t n, bool norm, Rng rng) {
-  std::vector<float> out(static_cast<std::size_t>(n), 1.0f);
-  if (!norm)
-    for (float& x : out) x = static_cast<float>(kDeviation * rng.normal());
-  return out;
+void fill_random(std::span<float> out, bool norm, const Rng& rng) {
+  const auto n = static_cast<int64_t>(out.size());
+  if (norm) {
+    std::ranges::fill(out, 1.0f);
+    return;
+  }
+  core::parallel_for(0, (n + kPiece - 1) / kPiece, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      Rng own = rng.child(static_cast<uint64_t>(piece));
+      for (int64_t i = piece * kPiece; i < std::min(n, (piece + 1) * kPiece); ++i)
+        out[static_cast<std::size_t>(i)] = static_cast<float>(kDeviation * own.normal());
+    }
+  });
 }
 
 struct Shape {
@@ -56,6 +67,16 @@ std::vector<Shape> shapes_of(const format::ModelConfig& config) {
   return out;
 }
 
+format::WeightCode random_code(const Shape& s, std::shared_ptr<const format::Layout> layout,
+                               Rng& rng) {
+  if (!s.matrix)
+    return format::dense_code(ElementType::f32, s.rows, s.cols,
+                              std::vector<float>(static_cast<std::size_t>(s.cols), 1.0f));
+  format::WeightCode code{.layout = std::move(layout), .rows = s.rows, .cols = s.cols};
+  code.arrays = code.layout->random_arrays(s.rows, s.cols, kDeviation, rng);
+  return code;
+}
+
 void write_packed(const SynthCommand& command, const format::ModelConfig& config,
                   const std::string& config_json) {
   const Choice choice = layout_choice(command.layout);
@@ -67,15 +88,7 @@ void write_packed(const SynthCommand& command, const format::ModelConfig& config
       {}};
   for (const Shape& s : shapes_of(config)) {
     Rng rng(static_cast<uint64_t>(command.seed), s.name);
-    content.weights.push_back(
-        {s.name, s.matrix
-                     ? format::WeightCode{layout,
-                                          s.rows,
-                                          s.cols,
-                                          {},
-                                          layout->random_arrays(s.rows, s.cols, kDeviation, rng)}
-                     : format::dense_code(ElementType::f32, s.rows, s.cols,
-                                          random_values(s.rows * s.cols, true, rng))});
+    content.weights.push_back({s.name, random_code(s, layout, rng)});
   }
   export_::write_artifact(command.out, content);
 }
@@ -88,9 +101,7 @@ void write_folder(const SynthCommand& command, const format::ModelConfig& config
         s.matrix ? std::vector<int64_t>{s.rows, s.cols} : std::vector<int64_t>{s.cols};
     tensors.push_back(
         {s.name, shape, ElementType::bf16, [s, seed = command.seed](std::span<float> out) {
-           const auto values =
-               random_values(s.rows * s.cols, !s.matrix, Rng(static_cast<uint64_t>(seed), s.name));
-           std::copy(values.begin(), values.end(), out.begin());
+           fill_random(out, !s.matrix, Rng(static_cast<uint64_t>(seed), s.name));
          }});
   }
   export_::write_hf_folder(

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/bits.h"
 #include "cli/catalog.h"
+#include "core/activations.h"
 #include "eval/table.h"
 #include "format/layouts/dense.h"
 
@@ -82,7 +83,10 @@ class Planner {
       std::shared_ptr<const core::Quantizer> quantizer =
           catalog().quant.at(method).make(entry.params);
       quants_.push_back({entry.key, quantizer, params});
-      add(entry.key, cat(params->layers, " as ", quantizer->description()),
+      const std::string inputs = core::activation_text(params->activations);
+      add(entry.key,
+          cat(params->layers, " as ", quantizer->description(), inputs.empty() ? "" : ", inputs ",
+              inputs),
           quantizer->needs().any() ? 3 * forward : per_layer * layers / 5e7);
     } else if (kind == "prune") {
       const int64_t gone =

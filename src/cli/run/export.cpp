@@ -11,6 +11,7 @@
 #include "cli/run/state.h"
 #include "cli/version.h"
 #include "core/tensor_util.h"
+#include "core/transform.h"
 #include "export/artifact_writer.h"
 #include "export/hf_tensors.h"
 #include "export/hf_tokenizer.h"
@@ -56,12 +57,19 @@ void export_artifact(RunState& state, const ArtifactExport& params) {
       content.weights.push_back({name, code->second.result.code});
       continue;
     }
-    const at::Tensor host = core::host_float(value);
-    const bool matrix = format::is_matrix(format::id_of_canonical(arch, name)->role);
+    const auto id = *format::id_of_canonical(arch, name);
+    const bool matrix = format::is_matrix(id.role);
+    // What an artifact says of a matrix's input stays, also where the matrix is written plainly.
+    const auto input = matrix ? state.model->input_of(id) : nullptr;
+    const at::Tensor host =
+        core::host_float(input ? core::transform_weight(input->transform, value) : value);
     const int64_t rows = host.dim() > 1 ? host.size(0) : 1;
-    content.weights.push_back(
-        {name, format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
-                                  host.numel() / rows, core::floats(host))});
+    format::WeightCode code =
+        format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
+                           host.numel() / rows, core::floats(host));
+    if (input) code.input = input->transform;
+    if (input) code.rounding = input->rounding;
+    content.weights.push_back({name, std::move(code)});
   }
   state.artifact = state.path(params.path);
   make_folder(fs::path(state.artifact).parent_path().string());
@@ -69,7 +77,19 @@ void export_artifact(RunState& state, const ArtifactExport& params) {
   state.report.files.emplace_back("artifact", state.artifact);
 }
 
+/// A plain checkpoint can't say that inputs are rounded.
+void refuse_rounded_inputs(RunState& state) {
+  for (const format::WeightId id : format::weight_ids(state.model->config())) {
+    if (!format::is_matrix(id.role)) continue;
+    const auto input = state.model->input_of(id);
+    CUPEL_CHECK(!input, user, "safetensors can't say how inputs are rounded, but ",
+                canonical_name(state.model->config().architecture(), id), " reads them as ",
+                description(input->rounding), "; export an artifact, or choose activations: none");
+  }
+}
+
 void export_safetensors(RunState& state, const SafetensorsExport& params) {
+  refuse_rounded_inputs(state);
   std::vector<export_::OutputTensor> tensors = export_::hf_tensors(
       state.model->config(),
       [&](const format::WeightId&) { return dense_type(params.dtype, state); },

@@ -52,7 +52,7 @@ void prepare_folder(const RunOptions& options) {
               "' holds a run already; add --resume to go on with it, or choose another --out");
   CUPEL_CHECK(!fs::exists(options.out) || fs::is_directory(options.out), user, "'", options.out,
               "' is not a folder");
-  for (const char* name : {"", "/codes", "/stats", "/checkpoints", "/plans"})
+  for (const char* name : {"", "/codes", "/checkpoints", "/plans"})
     make_folder(cat(options.out, name));
 }
 

@@ -3,7 +3,6 @@
 // Axes: o outputs, i inputs, g blocks along the inputs, b blocks along the outputs.
 #include "core/codes/grid_code.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "base/error.h"
 #include "core/codes/scale_search.h"
+#include "core/parallel.h"
 #include "core/tensor_util.h"
 #include "format/planes.h"
 
@@ -200,7 +200,7 @@ std::unique_ptr<Encoding> GridCode::fit(const at::Tensor& w_oi, const Metric& me
     }
     return error;
   };
-  at::parallel_for(0, layout_->row_blocks(rows), 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, layout_->row_blocks(rows), 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       float above =
           outer.empty() ? 1.0f : outer[outer.size() == 1 ? 0 : static_cast<std::size_t>(b)];

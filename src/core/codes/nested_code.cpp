@@ -8,12 +8,11 @@
 // decoded must not move while codes are chosen.
 #include "core/codes/nested_code.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/codes/uniform_code.h"
+#include "core/parallel.h"
 #include "core/tensor_util.h"
 
 namespace cupel::core {
@@ -92,7 +91,7 @@ std::unique_ptr<Encoding> NestedCode::fit(const at::Tensor& w_oi, const Metric& 
   const std::vector<float> ones(static_cast<std::size_t>(cols), 1.0f);
   const UniformFitter fitter(bits, false, rule_);
   auto encoding = std::make_unique<NestedEncoding>(layout_, rows, cols);
-  at::parallel_for(0, rows, 16, [&](int64_t begin, int64_t end) {
+  parallel_for(0, rows, 16, [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o)
       for (int64_t g = 0, i = 0; i < cols; ++g, i += width)
         encoding->grid(o, g) =

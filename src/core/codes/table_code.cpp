@@ -2,14 +2,13 @@
 // Copyright the Cupel authors
 #include "core/codes/table_code.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "core/codes/levels.h"
+#include "core/parallel.h"
 #include "core/tensor_util.h"
 
 namespace cupel::core {
@@ -145,7 +144,7 @@ std::unique_ptr<Encoding> TableCode::fit(const at::Tensor& w_oi, const Metric& m
   const float* w = host_oi.const_data_ptr<float>();
   const std::vector<float> ones(static_cast<std::size_t>(cols), 1.0f);
   auto encoding = std::make_unique<TableEncoding>(layout_, rows, cols);
-  at::parallel_for(0, rows, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o)
       encoding->set(
           o, weighted_k_means(w + o * cols, metric.row(o, ones), cols, 1 << layout_->spec().bits));

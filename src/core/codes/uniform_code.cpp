@@ -10,7 +10,6 @@
 // Axes: o outputs, i inputs, g groups of inputs.
 #include "core/codes/uniform_code.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "base/vector_clones.h"
+#include "core/parallel.h"
 #include "core/tensor_util.h"
 #include "kernels/cuda/columns.h"
 
@@ -222,7 +222,7 @@ std::unique_ptr<Encoding> UniformCode::fit(const at::Tensor& w_oi, const Metric&
   const std::vector<float> ones(static_cast<std::size_t>(cols), 1.0f);
   const float* w = host_oi.const_data_ptr<float>();
   const UniformFitter fitter(layout_->bits_per_code(), layout_->symmetric(), rule_);
-  at::parallel_for(0, rows, std::max<int64_t>(1, kGrain / cols), [&](int64_t begin, int64_t end) {
+  parallel_for(0, rows, std::max<int64_t>(1, kGrain / cols), [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o)
       for (int64_t g = 0, i = 0; i < cols; ++g, i += width)
         encoding->set(

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "base/hash.h"
+#include "core/activations.h"
 #include "core/gradients.h"
 #include "core/pipeline/block_handle.h"
 #include "core/pipeline/survey.h"
@@ -77,8 +78,10 @@ class Pass {
   void plan() {
     for (int layer = 0; layer < job_.model.layers(); ++layer) {
       BlockPlan block{layer, {}, {}};
-      for (const auto& group : format::input_groups(job_.model.config(), layer))
+      for (const auto& group : format::input_groups(job_.model.config(), layer)) {
+        check_inputs(group);
         add_stage(block, group);
+      }
       blocks_.push_back(std::move(block));
     }
     BlockPlan outside{-1, {}, {}};
@@ -132,6 +135,27 @@ class Pass {
     untouched_.reset();
   }
 
+  /// What is to be done with the input of a matrix, in words; "" for nothing.
+  std::string input_text(const WeightId& id) const {
+    const std::string name = canonical_name(arch_, id);
+    if (const auto done = job_.done.find(name); done != job_.done.end())
+      return description(done->second.result.code.rounding);
+    if (const QuantStep* step = step_for(job_.steps, job_.model.config(), name))
+      return activation_text(step->params->activations);
+    const auto input = job_.model.input_of(id);
+    return input ? description(input->rounding) : "";
+  }
+
+  /// Matrices that share an input read the same numbers.
+  void check_inputs(const std::vector<WeightId>& group) const {
+    const std::string first = input_text(group.front());
+    for (const WeightId& id : group)
+      CUPEL_CHECK(input_text(id) == first, user, canonical_name(arch_, id), ": activations ",
+                  first.empty() ? "none" : first, " expected, as for ",
+                  canonical_name(arch_, group.front()), ", because both read the same input; ",
+                  input_text(id).empty() ? "none" : input_text(id), " found");
+  }
+
   void add_stage(BlockPlan& block, const std::vector<WeightId>& group) {
     Stage stage{group.front(), {}, {}};
     for (const WeightId& id : group) {
@@ -168,8 +192,12 @@ class Pass {
 
   /// An untied embedding is looked up, never multiplied: no input statistics exist for it.
   Needs needs_of(const QuantStep& step, Role role) const {
-    if (role == Role::embedding && !job_.model.config().tied_head) return {};
-    return step.quantizer->needs();
+    if (is_looked_up(role)) return {};
+    return step.quantizer->needs() | activation_needs(step.params->activations);
+  }
+
+  bool is_looked_up(Role role) const {
+    return role == Role::embedding && !job_.model.config().tied_head;
   }
 
   std::string calibration_key() const {
@@ -212,7 +240,9 @@ class Pass {
   std::vector<QuantizedMatrix> quantize_whole(int layer, const WholeUnit& whole,
                                               const std::string& key) {
     const Quantizer& method = *whole.step->quantizer;
-    BlockHandle block(job_.model, layer, hidden_, whole.parts, method.needs());
+    const Choice& activations = whole.step->params->activations;
+    BlockHandle block(job_.model, layer, hidden_, whole.parts,
+                      method.needs() | activation_needs(activations));
     MatrixGroup all{.id = cat("model.layers.", layer)};
     std::vector<const Stats*> inputs;
     for (const auto& part : block.parts()) {
@@ -223,6 +253,12 @@ class Pass {
     }
     auto results = method.quantize(all, {}, &block, Rng(job_.seed, all.id));
     CUPEL_ASSERT(results.size() == all.names.size());
+    std::size_t begin = 0;
+    for (const auto& part : block.parts()) {
+      const std::size_t count = part.group.names.size();
+      round_inputs(activations, std::span(results).subspan(begin, count), part.stats);
+      begin += count;
+    }
     std::vector<QuantizedMatrix> out;
     for (std::size_t i = 0; i < results.size(); ++i)
       out.push_back(measured(all.names[i], whole.step->key, std::move(results[i]),
@@ -256,7 +292,7 @@ class Pass {
     std::string names;
     for (const WeightId& id : unit.weights) names += canonical_name(arch_, id) + "\n";
     return key_of(
-        {"unit 2", state, unit.step->key, params_json(*unit.step->params), unit.step->plan, names});
+        {"unit 3", state, unit.step->key, params_json(*unit.step->params), unit.step->plan, names});
   }
 
   /// The statistics of the stage's input. A tied embedding is quantized for its work as the head,
@@ -322,6 +358,8 @@ class Pass {
     }
     auto results = unit.step->quantizer->quantize(group, input, nullptr, Rng(job_.seed, group.id));
     CUPEL_ASSERT(results.size() == group.names.size());
+    if (!is_looked_up(unit.weights.front().role))
+      round_inputs(unit.step->params->activations, results, input);
     std::vector<QuantizedMatrix> out;
     for (std::size_t i = 0; i < results.size(); ++i)
       out.push_back(measured(group.names[i], unit.step->key, std::move(results[i]),
@@ -347,8 +385,11 @@ class Pass {
   }
 
   void finish(const Unit& unit, std::vector<QuantizedMatrix>& matrices, bool skipped) {
-    for (std::size_t i = 0; i < matrices.size(); ++i)
-      job_.model.set_weight(unit.weights[i], decoded_weight(matrices[i].result.code));
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const format::WeightCode& code = matrices[i].result.code;
+      job_.model.set_weight(unit.weights[i], decoded_weight(code));
+      job_.model.set_input(unit.weights[i], {code.input, code.rounding});
+    }
     ++finished_;
     if (job_.on_unit) job_.on_unit(matrices, skipped, finished_, total_);
     for (QuantizedMatrix& m : matrices) {

@@ -39,6 +39,11 @@ json meta_of(const QuantizedMatrix& m) {
           {"cols", code.cols},
           {"transform", code.input.id},
           {"hadamard", code.input.hadamard},
+          {"rounding",
+           {{"numbers", static_cast<int>(code.rounding.numbers)},
+            {"bits", code.rounding.bits},
+            {"group", code.rounding.group},
+            {"scale", code.rounding.scale}}},
           {"arrays", arrays},
           {"fallback", m.result.fallback},
           {"note", m.result.note},
@@ -70,6 +75,12 @@ QuantizedMatrix matrix_from(const format::H5Reader& file, const std::string& gro
   code.cols = meta.at("cols");
   code.input.id = meta.at("transform");
   code.input.hadamard = meta.at("hadamard");
+  const json& rounding = meta.at("rounding");
+  code.rounding = {
+      .numbers = static_cast<format::InputRounding::Numbers>(rounding.at("numbers").get<int>()),
+      .bits = rounding.at("bits"),
+      .group = rounding.at("group"),
+      .scale = rounding.at("scale")};
   for (const auto& name : meta.at("arrays"))
     code.arrays[name] = file.read(group + "/arrays/" + name.get<std::string>());
   if (file.has(group + "/scale")) {

@@ -30,6 +30,7 @@ TEST_F(UnitStoreTest, TransformsComeBack) {
     input.scale.push_back(0.25F * static_cast<float>(i + 1));
     input.signs.push_back(i % 3 == 0 ? -1 : 1);
   }
+  m.result.code.rounding = {format::InputRounding::Numbers::integer, 4, 0, 0.012345678F};
   m.result.fallback = "no scaling of inputs: no calibration token reached it";
   m.result.note = "awq exponent 0.45";
   store.save_codes("key", {m});
@@ -41,6 +42,7 @@ TEST_F(UnitStoreTest, TransformsComeBack) {
   EXPECT_EQ(code.input.hadamard, 12);
   EXPECT_EQ(code.input.scale, input.scale);
   EXPECT_EQ(code.input.signs, input.signs);
+  EXPECT_EQ(code.rounding, m.result.code.rounding);
   EXPECT_EQ(code.arrays.begin()->second.bytes, m.result.code.arrays.begin()->second.bytes);
   EXPECT_EQ(back->front().result.fallback, m.result.fallback);
   EXPECT_EQ(back->front().result.note, m.result.note);

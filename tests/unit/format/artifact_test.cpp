@@ -112,6 +112,7 @@ TEST_F(BentArtifact, EachFieldOfTheHeaderUnderARightCrc) {
     set(h);
     expect_refused(with_header(good_, h), what);
   };
+  // Version 2 is known, but the index says 1.
   for (const uint32_t version : {0u, 2u, 3u, ~0u})
     bend("version", [&](auto& h) { h.version = version; });
   for (const uint64_t length : {uint64_t{0}, uint64_t{4096}, uint64_t{good_.size() - 1},
@@ -142,6 +143,73 @@ TEST_F(BentArtifact, ANewerVersionIsRefusedByItsNumber) {
   ArtifactHeader h = header_of(good_);
   h.version = 7;
   EXPECT_NE(message_of(with_header(good_, h)).find("format version 7 is newer"), std::string::npos);
+}
+
+/// The tiny model with rounded inputs at the attention of layer 0.
+export_::ArtifactContent rounded_content(const InputRounding& rounding) {
+  auto content = test::tiny_content();
+  for (auto& weight : content.weights)
+    if (weight.name.find("layers.0.self_attn") != std::string::npos &&
+        weight.name.find("o_proj") == std::string::npos)
+      weight.code.rounding = rounding;
+  return content;
+}
+
+TEST_F(BentArtifact, RoundedInputsComeBackInANewerVersion) {
+  EXPECT_EQ(header_of(good_).version, 1u) << "a file without them stays readable for all";
+  for (const InputRounding& rounding :
+       {InputRounding{InputRounding::Numbers::integer, 4, 64, 0},
+        InputRounding{InputRounding::Numbers::e4m3, 8, 0, 0.012345678F}}) {
+    export_::write_artifact(folder_ / "rounded.cupel", rounded_content(rounding));
+    EXPECT_EQ(header_of(test::bytes_of_file(folder_ / "rounded.cupel")).version, 2u);
+    const auto artifact = Artifact::open(folder_ / "rounded.cupel");
+    int found = 0;
+    for (const ArtifactTensor& t : artifact->tensors()) {
+      if (t.rounding.none()) continue;
+      EXPECT_EQ(t.rounding, rounding);
+      ++found;
+    }
+    EXPECT_EQ(found, 3);
+    EXPECT_EQ(artifact->version(), 2u);
+  }
+}
+
+TEST_F(BentArtifact, BentRoundingsAreRefused) {
+  export_::write_artifact(folder_ / "rounded.cupel",
+                          rounded_content({InputRounding::Numbers::integer, 8, 0, 0}));
+  const std::string file = test::bytes_of_file(folder_ / "rounded.cupel");
+  const Json index = Json::parse(index_of(file));
+  std::size_t t = 0;
+  while (!index["tensors"][t].contains("rounding")) ++t;
+  const std::string tensor = index["tensors"][t]["name"];
+  const auto expect = [&](const char* key, const Json& value, const char* part) {
+    Json bent = index;
+    bent["tensors"][t]["rounding"][key] = value;
+    const std::string message = message_of(with_index(file, bent.dump()));
+    EXPECT_NE(message.find(part), std::string::npos) << key << " as " << value << ": " << message;
+  };
+  expect("numbers", "e5m2", "to 'integer' or 'e4m3', not to 'e5m2'");
+  expect("numbers", 3, "'numbers' must be text");
+  expect("bits", 1, "[2, 8]");
+  expect("bits", 9, "[2, 8]");
+  expect("bits", 2.5, "'bits' must be");
+  expect("group", -1, "'group' must be");
+  expect("scale", -0.5, "must be 0 (dynamic) or");
+  expect("scale", 1e300, "must be 0 (dynamic) or");
+  expect("scale", 1e-44, "must be 0 (dynamic) or");
+  expect("scale", "1", "'scale' must be a number");
+  expect("zero", 1, "unknown key 'zero'");
+  for (const char* key : {"numbers", "bits", "group", "scale"}) {
+    Json bent = index;
+    bent["tensors"][t]["rounding"].erase(key);
+    expect_refused(with_index(file, bent.dump()), cat("a rounding without ", key));
+  }
+  Json bent = index;
+  bent["tensors"][t]["rounding"] = {{"numbers", "e4m3"}, {"bits", 4}, {"group", 0}, {"scale", 0}};
+  expect_refused(with_index(file, bent.dump()), "e4m3 of 4 bits");
+  bent["tensors"][t]["rounding"] = {
+      {"numbers", "integer"}, {"bits", 8}, {"group", 32}, {"scale", 0.5}};
+  expect_refused(with_index(file, bent.dump()), "one scale for all in groups");
 }
 
 TEST_F(BentArtifact, Truncated) {

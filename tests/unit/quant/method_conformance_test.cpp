@@ -88,6 +88,11 @@ std::vector<Case> cases(bool refused) {
         add({method.name, layout, variant});
       if (own != "uniform") add({method.name, own, variant});
     }
+    // Scales from calibration are no name of their own.
+    for (const char* static_scale : {"activations: {int8: {scale: static}}",
+                                     "activations: {fp8: {scale: static}}, transform: hadamard"})
+      for (const std::string& layout : {std::string("uniform"), own})
+        add({method.name, layout, static_scale});
   }
   return all;
 }
@@ -165,7 +170,8 @@ class MethodConformance : public ::testing::TestWithParam<Case> {
   }
   Sample usual() const { return sample(method_->gradient_needs(), {24, 40}, 96); }
   static std::vector<MatrixResult> run(const core::Quantizer& method, const Sample& s) {
-    auto results = method.quantize(s.group, s.stats, nullptr, Rng(5, s.group.id));
+    auto results =
+        testing::quantize(method, GetParam().method, GetParam().recipe(), s.group, s.stats);
     EXPECT_EQ(results.size(), s.group.names.size());
     return results;
   }
@@ -243,6 +249,22 @@ TEST_P(MethodConformance, PacksIntoTheBitsItClaimsAndBack) {
   }
 }
 
+TEST_P(MethodConformance, InputsAreRoundedAsTheRecipeSays) {
+  const auto params = testing::params_of(GetParam().method, GetParam().recipe());
+  const Choice& activations = dynamic_cast<core::QuantizerParams&>(*params).activations;
+  const bool fixed = core::activation_needs(activations).inputs;
+  const auto results = run(usual());
+  for (const MatrixResult& r : results) {
+    EXPECT_EQ(r.code.rounding, results[0].code.rounding);
+    EXPECT_EQ(r.code.rounding.none(), activations.name == "none");
+    EXPECT_EQ(r.code.rounding.dynamic(), !fixed);
+    if (!fixed) {
+      EXPECT_EQ(description(r.code.rounding), core::activation_text(activations));
+    }
+    EXPECT_EQ(r.note.find("inputs ") == std::string::npos, activations.name == "none") << r.note;
+  }
+}
+
 TEST_P(MethodConformance, ZerosStayZeros) {
   Sample s = usual();
   for (at::Tensor& w_oi : s.group.weights_oi) w_oi.zero_();
@@ -278,9 +300,13 @@ TEST_P(MethodConformance, WithoutATokenItSaysWhatItLeftOut) {
   s.stats = {};
   s.group.gradients = {nullptr, nullptr};
   const auto results = run(s);
+  const auto params = testing::params_of(GetParam().method, GetParam().recipe());
+  const core::Needs needs =
+      method_->needs() |
+      core::activation_needs(dynamic_cast<core::QuantizerParams&>(*params).activations);
   for (const MatrixResult& r : results) {
     EXPECT_TRUE(at::isfinite(core::decoded_weight(r.code)).all().item<bool>());
-    EXPECT_EQ(r.fallback.empty(), !method_->needs().any()) << r.fallback;
+    EXPECT_EQ(r.fallback.empty(), !needs.any()) << r.fallback;
   }
 }
 

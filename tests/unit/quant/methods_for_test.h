@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/yaml.h"
+#include "core/activations.h"
 #include "core/planner.h"
 #include "core/transform.h"
 #include "quant/methods.h"
@@ -78,6 +79,18 @@ inline std::shared_ptr<Params> params_of(const std::string& method, const std::s
   read_params(document.root(), *params, problems);
   CUPEL_CHECK(problems.empty(), user, document.format(problems));
   return params;
+}
+
+/// What a pipeline does with a group: the method, then what the recipe says of inputs.
+inline std::vector<core::MatrixResult> quantize(const core::Quantizer& method,
+                                                const std::string& name, const std::string& yaml,
+                                                const core::MatrixGroup& group,
+                                                const core::Stats& stats) {
+  auto results = method.quantize(group, stats, nullptr, Rng(5, group.id));
+  const auto params = params_of(name, yaml);
+  core::round_inputs(dynamic_cast<const core::QuantizerParams&>(*params).activations, results,
+                     stats);
+  return results;
 }
 
 inline std::unique_ptr<core::Quantizer> make(const std::string& method, const std::string& yaml) {
