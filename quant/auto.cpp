@@ -34,6 +34,7 @@ namespace {
 using Json = nlohmann::json;
 
 enum class Score { output, measured, fisher, first_order, two_sided };
+enum class Unit { matrix, group };
 
 struct LayoutOption : Params {
   Choice layout{format::layout_alternatives(), "uniform"};
@@ -44,6 +45,7 @@ struct AutoParams : core::QuantizerParams {
   double bits = 4;
   std::vector<LayoutOption> options;
   Score score = Score::measured;
+  Unit unit = Unit::matrix;
   core::FeedbackOrder order = core::FeedbackOrder::activation;
   double damp = 0.01;
   int passes = 0;
@@ -232,26 +234,32 @@ class AutoPlanner : public core::Planner {
               : at::Tensor();
     const auto made = method_->transform_of(group, stats, Rng(rng_).child(group.id));
     Auto::Rounder rounder(*method_, group, stats, made);
+    const std::size_t options = method_->options().size();
     for (std::size_t m = 0; m < group.names.size(); ++m) {
       const at::Tensor& w_oi = group.weights_oi[m];
-      MixUnit unit{.ladder = {.name = group.names[m], .rungs = {}}, .decoded = {}};
-      for (const Option& option : method_->options()) {
-        const format::WeightCode code = rounder.round(m, option).code;
+      if (m == 0 || method_->params().unit == Unit::matrix)
+        units_.push_back(
+            {.ladder = {.name = group.names[m], .rungs = std::vector<core::Rung>(options)},
+             .names = {},
+             .decoded = std::vector<std::vector<at::Tensor>>(options)});
+      MixUnit& unit = units_.back();
+      unit.names.push_back(group.names[m]);
+      for (std::size_t o = 0; o < options; ++o) {
+        const format::WeightCode code = rounder.round(m, method_->options()[o]).code;
         const at::Tensor v_oi = core::decoded_weight(code).to(w_oi.device());
-        unit.ladder.rungs.push_back({.bytes = code.layout->bits(code.rows, code.cols) / 8,
-                                     .cost = cost(group, m, h_ii, v_oi)});
-        unit.decoded.push_back(v_oi.to(at::kBFloat16));
+        unit.ladder.rungs[o].bytes += code.layout->bits(code.rows, code.cols) / 8;
+        unit.ladder.rungs[o].cost += cost(group, m, h_ii, v_oi);
+        unit.decoded[o].push_back(v_oi.to(at::kBFloat16));
       }
       weights_ += w_oi.numel();
-      units_.push_back(std::move(unit));
     }
   }
 
   std::string finish(const core::ModelProbe& probe) override {
     const AutoParams& params = method_->params();
     const auto budget = static_cast<int64_t>(params.bits * static_cast<double>(weights_) / 8);
-    std::vector<std::string> names;
-    for (const MixUnit& u : units_) names.push_back(u.ladder.name);
+    std::vector<std::vector<std::string>> names;
+    for (const MixUnit& u : units_) names.push_back(u.names);
     const Mix mix = find_mix(std::move(units_),
                              {.budget_bytes = budget,
                               .measured = params.score == Score::measured,
@@ -267,7 +275,8 @@ class AutoPlanner : public core::Planner {
       report["best_single"] =
           method_->options()[static_cast<std::size_t>(mix.single)].layout->description();
     }
-    for (std::size_t u = 0; u < names.size(); ++u) report["matrices"][names[u]] = mix.options[u];
+    for (std::size_t u = 0; u < names.size(); ++u)
+      for (const std::string& name : names[u]) report["matrices"][name] = mix.options[u];
     return report.dump();
   }
 

@@ -49,7 +49,9 @@ class Search {
   }
 
   void replace(std::map<std::string, at::Tensor>& weights, std::size_t unit, int option) const {
-    weights[units_[unit].ladder.name] = units_[unit].decoded[static_cast<std::size_t>(option)];
+    const MixUnit& u = units_[unit];
+    for (std::size_t m = 0; m < u.names.size(); ++m)
+      weights[u.names[m]] = u.decoded[static_cast<std::size_t>(option)][m];
   }
   double divergence(const std::vector<int>& options) const {
     std::map<std::string, at::Tensor> weights;

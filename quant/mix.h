@@ -13,10 +13,12 @@
 
 namespace cupel::quant {
 
-/// One matrix at every option: what it weighs, what it costs, and its weight as it would be read.
+/// Matrices that get one option, at every option: what they weigh, what they cost, and their
+/// weights as they would be read.
 struct MixUnit {
-  core::Ladder ladder;              ///< named like the matrix
-  std::vector<at::Tensor> decoded;  ///< of each option; only probes read them
+  core::Ladder ladder;
+  std::vector<std::string> names;                ///< of the matrices
+  std::vector<std::vector<at::Tensor>> decoded;  ///< [option][matrix]; only probes read them
 };
 
 /// How a mix is sought.

@@ -72,6 +72,25 @@ class Methods(unittest.TestCase):
                 r, _ = self.run_step(f'quant.gptq: {{layers: "*", layout: {{uniform: {{bits: 3}}}}, metric: {metric}, passes: 1}}')
                 self.assertEqual(r.returncode, 0, r.stderr)
 
+    def test_auto_can_keep_matrices_of_one_input_alike(self):
+        layouts = {}
+        for unit in ("matrix", "group"):
+            with temporary() as folder:
+                recipe = pathlib.Path(folder) / "recipe.yaml"
+                recipe.write_text(RECIPE.format(root=ROOT, step=f'quant.auto: {{layers: "*", bits: 3.7, unit: {unit}}}'))
+                out = pathlib.Path(folder) / "run"
+                self.assertEqual(cupel("run", recipe, "--out", out).returncode, 0)
+                layouts[unit] = {t["name"]: t["layout"] for t in cupel_json("inspect", out / "model.cupel", "--json")["tensors"]}
+                plan = json.loads(next((out / "plans").glob("*.json")).read_text())
+                self.assertLessEqual(plan["bits"], 3.7)
+                self.assertLessEqual(plan["divergence"], plan["divergence_of_best_single"])
+
+        def kinds(unit, layer, *names):
+            return {layouts[unit][f"model.layers.{layer}.{n}.weight"] for n in names}
+        groups = [("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), ("mlp.gate_proj", "mlp.up_proj")]
+        self.assertEqual({len(kinds("group", layer, *names)) for layer in (0, 1) for names in groups}, {1})
+        self.assertEqual(max(len(kinds("matrix", layer, *names)) for layer in (0, 1) for names in groups), 2)
+
     def test_recipes_are_sound(self):
         for recipe in sorted((ROOT / "recipes").glob("*.yaml")):
             with self.subTest(recipe=recipe.name):

@@ -22,11 +22,13 @@ constexpr int64_t kBytes[kOptions] = {2, 3, 4, 5};
 std::vector<MixUnit> units_with(const std::vector<double>& errors) {
   std::vector<MixUnit> units;
   for (int u = 0; u < kUnits; ++u) {
-    MixUnit unit{.ladder = {.name = cat("unit", u), .rungs = {}}, .decoded = {}};
+    MixUnit unit;
+    unit.ladder.name = cat("unit", u);
+    unit.names = {unit.ladder.name};
     double error = errors[static_cast<std::size_t>(u)];
     for (int o = 0; o < kOptions; ++o, error /= 4) {
       unit.ladder.rungs.push_back({.bytes = kBytes[o], .cost = error});
-      unit.decoded.push_back(at::full({1}, 10 * u + o));
+      unit.decoded.push_back({at::full({1}, 10 * u + o)});
     }
     units.push_back(std::move(unit));
   }
