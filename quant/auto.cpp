@@ -78,6 +78,11 @@ struct AutoParams : core::QuantizerParams {
             "divergence measured with this matrix alone rounded; the Fisher information of its "
             "weights; their gradient's size; the moments of both sides");
     v.field(
+        "unit", unit,
+        {{"matrix", static_cast<int>(Unit::matrix)}, {"group", static_cast<int>(Unit::group)}},
+        "what gets a layout of its own; group: matrices that share their input (q/k/v, gate/up) "
+        "get the same, as engines with fused kernels need it");
+    v.field(
          "rounds", rounds,
          "times that divergences are measured around the best mix so far (each matrix one layout "
          "finer and coarser) and the mix is solved anew")
