@@ -52,6 +52,9 @@ SINGLE.update({f"gptq+hadamard lut {b} g{g}, 2 passes": "quant.gptq: {%s, passes
                for b, g in ((3, 64),)})
 OPTIONS = ", ".join("{%s}" % (LUT % o) for o in ((2, 128), (2, 64), (3, 128), (3, 64), (4, 64), (5, 64), (6, 64)))
 SINGLE.update({f"auto lut {b}": "quant.auto: {bits: %g, options: [%s], %s}" % (b, OPTIONS, HADAMARD) for b in (3.25, 3.5, 4.25)})
+SINGLE.update({f"auto lut {b}, {r} rounds": "quant.auto: {bits: %g, rounds: %d, options: [%s], %s}" % (b, r, OPTIONS, HADAMARD)
+               for b in (3.5, 4.25) for r in (0, 3)})
+SINGLE.update({f"auto lut {b}, by group": "quant.auto: {bits: %g, unit: group, options: [%s], %s}" % (b, OPTIONS, HADAMARD) for b in (3.5,)})
 # Whole files, the embedding inside the budget.
 WHOLE = {f"auto lut {b} whole": 'quant.auto: {layers: "*,model.embed_tokens", bits: %g, options: [%s], %s}' % (b, OPTIONS, HADAMARD)
          for b in (2.2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)}

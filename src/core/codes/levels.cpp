@@ -28,22 +28,52 @@ void count_thresholds(const float* t, int64_t n, const float* thresholds, int co
 }
 
 CUPEL_VECTOR_CLONES
-void add_errors(const float* w, const float* weight, const float* level, float step, int64_t n,
-                float* error, float* square, float* product) {
+void errors_of(const float* w, const float* weight, const float* level, float step, int64_t n,
+               float* error) {
   for (int64_t i = 0; i < n; ++i) {
     const float e = w[i] - step * level[i];
     error[i] = weight[i] * (e * e);
+  }
+}
+
+CUPEL_VECTOR_CLONES
+void products_of(const float* w, const float* weight, const float* level, int64_t n, float* square,
+                 float* product) {
+  for (int64_t i = 0; i < n; ++i) {
     square[i] = weight[i] * (level[i] * level[i]);
     product[i] = weight[i] * (level[i] * w[i]);
   }
 }
 
-double sum(const float* values, std::size_t n) {
+/// Number i goes to lane i % kLanes, whatever the vector width.
+CUPEL_VECTOR_CLONES
+double sum(const float* values, int64_t n) {
   double lanes[kLanes] = {};
-  for (std::size_t i = 0; i < n; ++i) lanes[i % kLanes] += static_cast<double>(values[i]);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int64_t l = 0; l < kLanes; ++l) lanes[l] += static_cast<double>(values[i + l]);
+  for (int64_t l = 0; i < n; ++i, ++l) lanes[l] += static_cast<double>(values[i]);
   double total = 0;
   for (const double lane : lanes) total += lane;
   return total;
+}
+
+/// Calls use(offset, n, levels) for pieces of w, with the levels that they are rounded to.
+template <class Use>
+void for_pieces(const Levels& levels, float sign, float step, std::span<const float> w, Use&& use) {
+  const float inverse = step > 0 ? sign / step : 0.0f;
+  float t[kPiece], level[kPiece];
+  int32_t index[kPiece];
+  for (std::size_t at = 0; at < w.size(); at += kPiece) {
+    const std::size_t n = std::min(kPiece, w.size() - at);
+    for (std::size_t i = 0; i < n; ++i) t[i] = w[at + i] * inverse;
+    if (levels.count() <= kCountedLevels)
+      count_thresholds(t, static_cast<int64_t>(n), levels.thresholds(), levels.count() - 1, index);
+    else
+      for (std::size_t i = 0; i < n; ++i) index[i] = levels.nearest(t[i]);
+    for (std::size_t i = 0; i < n; ++i) level[i] = sign * levels.values()[index[i]];
+    use(at, static_cast<int64_t>(n), level);
+  }
 }
 
 }  // namespace
@@ -83,26 +113,26 @@ int Levels::nearest(float t) const {
                           thresholds_.begin());
 }
 
-GridError grid_error(const Levels& levels, float sign, float step, std::span<const float> w,
-                     const float* weight) {
-  GridError out;
-  const float inverse = step > 0 ? sign / step : 0.0f;
-  float t[kPiece], level[kPiece], error[kPiece], square[kPiece], product[kPiece];
-  int32_t index[kPiece];
-  for (std::size_t at = 0; at < w.size(); at += kPiece) {
-    const std::size_t n = std::min(kPiece, w.size() - at);
-    for (std::size_t i = 0; i < n; ++i) t[i] = w[at + i] * inverse;
-    if (levels.count() <= kCountedLevels)
-      count_thresholds(t, static_cast<int64_t>(n), levels.thresholds(), levels.count() - 1, index);
-    else
-      for (std::size_t i = 0; i < n; ++i) index[i] = levels.nearest(t[i]);
-    for (std::size_t i = 0; i < n; ++i) level[i] = sign * levels.values()[index[i]];
-    add_errors(w.data() + at, weight + at, level, step, static_cast<int64_t>(n), error, square,
-               product);
-    out.error += sum(error, n);
+double grid_error(const Levels& levels, float sign, float step, std::span<const float> w,
+                  const float* weight) {
+  double total = 0;
+  for_pieces(levels, sign, step, w, [&](std::size_t at, int64_t n, const float* level) {
+    float error[kPiece];
+    errors_of(w.data() + at, weight + at, level, step, n, error);
+    total += sum(error, n);
+  });
+  return total;
+}
+
+LevelProducts level_products(const Levels& levels, float sign, float step, std::span<const float> w,
+                             const float* weight) {
+  LevelProducts out;
+  for_pieces(levels, sign, step, w, [&](std::size_t at, int64_t n, const float* level) {
+    float square[kPiece], product[kPiece];
+    products_of(w.data() + at, weight + at, level, n, square, product);
     out.weighted_level_square += sum(square, n);
     out.weighted_product += sum(product, n);
-  }
+  });
   return out;
 }
 

@@ -30,14 +30,17 @@ class Levels {
   float largest_ = 0, second_largest_ = 0;
 };
 
-/// sum_i weight_i (w_i - s level(w_i / s))^2, and what a least-squares scale is made of. `sign` -1
-/// rounds to the mirror image of the levels. The order of the sum is fixed.
-struct GridError {
-  double error = 0;
+/// sum_i weight_i (w_i - s level(w_i / s))^2. `sign` -1 rounds to the mirror image of the levels.
+/// The order of the sum is fixed.
+double grid_error(const Levels& levels, float sign, float step, std::span<const float> w,
+                  const float* weight);
+
+/// What the least-squares scale of the same codes is made of.
+struct LevelProducts {
   double weighted_level_square = 0;  ///< sum weight level^2
   double weighted_product = 0;       ///< sum weight level w
 };
-GridError grid_error(const Levels& levels, float sign, float step, std::span<const float> w,
-                     const float* weight);
+LevelProducts level_products(const Levels& levels, float sign, float step, std::span<const float> w,
+                             const float* weight);
 
 }  // namespace cupel::core

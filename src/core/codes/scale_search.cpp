@@ -35,7 +35,7 @@ StoredScale ScaleSearch::judged(uint32_t bits, std::span<const float> w, const f
   const float value = layout_.scale_value(bits);
   StoredScale s{.bits = bits, .step = std::fabs(value) * outer};
   s.sign = layout_.spec().mirror && std::signbit(value) ? -1.0f : 1.0f;
-  s.error = grid_error(levels_, s.sign, s.step, w, weight).error;
+  s.error = grid_error(levels_, s.sign, s.step, w, weight);
   return s;
 }
 
@@ -93,7 +93,7 @@ std::vector<uint32_t> ScaleSearch::candidates(float extreme, float outer) const 
 StoredScale ScaleSearch::refitted(StoredScale from, std::span<const float> w, const float* weight,
                                   float outer) const {
   for (int k = 0; k < kRefits; ++k) {
-    const GridError e = grid_error(levels_, from.sign, from.step, w, weight);
+    const LevelProducts e = level_products(levels_, from.sign, from.step, w, weight);
     if (!(e.weighted_product > 0) || !(e.weighted_level_square > 0)) break;
     const auto value = static_cast<float>(e.weighted_product / e.weighted_level_square) / outer;
     const uint32_t bits = layout_.stored_scale(from.sign < 0 ? -value : value);
@@ -165,7 +165,7 @@ StoredScale ScaleSearch::best(std::span<const float> w, const float* weight, flo
   const float extreme = extreme_of(w);
   StoredScale least = from_extremes(w, outer);
   if (extreme == 0 || rule_ == ScaleRule::minmax) return least;
-  least.error = grid_error(levels_, 1, least.step, w, weight).error;
+  least.error = grid_error(levels_, 1, least.step, w, weight);
   const auto consider = [&](const StoredScale& s) {
     if (s.step > 0 && s.error < least.error) least = s;
   };
