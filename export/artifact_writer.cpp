@@ -39,15 +39,18 @@ bool same(const Array& a, const Array& b) {
   return a.type == b.type && a.shape == b.shape && a.bytes == b.bytes;
 }
 
-/// The planes must give back the arrays bit for bit, and the floats that the code decodes to.
-void check_packing(const WeightCode& code, const Planes& planes) {
-  const PlaneViews views = views_of(planes);
-  const auto arrays = code.layout->unpack_arrays(views, code.rows, code.cols);
+void check_arrays(const WeightCode& code, const std::map<std::string, Array>& arrays) {
   for (const auto& [name, array] : code.arrays) {
     const auto found = arrays.find(name);
     CUPEL_CHECK(found != arrays.end() && same(found->second, array), internal, "array '", name,
                 "' differs after packing and unpacking (", code.layout->description(), ")");
   }
+}
+
+/// The planes must give back the arrays bit for bit, and the floats that the code decodes to.
+void check_packing(const WeightCode& code, const Planes& planes) {
+  const PlaneViews views = views_of(planes);
+  check_arrays(code, code.layout->unpack_arrays(views, code.rows, code.cols));
   constexpr int64_t kRowsAtOnce = 64;
   const auto cols = static_cast<std::size_t>(code.cols);
   std::vector<float> decoded(static_cast<std::size_t>(code.rows) * cols);
@@ -74,7 +77,7 @@ class ArtifactWriter {
   void write(const ArtifactContent& content) {
     for (const NamedCode& weight : content.weights)
       in_frame(cat("packing ", weight.name), [&] { add_weight(weight); });
-    for (const auto& [id, transform] : transforms_) add_transform(*transform);
+    for (const auto& [id, transform] : transforms_) add_transform(transform);
     const std::string index = index_json().dump();
     const ArtifactHeader header = add_blocks(index, content);
     file_.close();
@@ -91,7 +94,7 @@ class ArtifactWriter {
   }
 
   void add_weight(const NamedCode& weight) {
-    const WeightCode& code = weight.code;
+    const WeightCode code = weight.code();
     CUPEL_ASSERT(code.layout != nullptr);
     const Planes planes = code.layout->pack(code);
     check_packing(code, planes);
@@ -117,8 +120,8 @@ class ArtifactWriter {
   void keep_transform(const InputTransform& t) {
     CUPEL_CHECK(!t.id.empty() && t.id.find('/') == std::string::npos, internal,
                 "a transform needs a name without '/', not '", t.id, "'");
-    const auto [found, fresh] = transforms_.emplace(t.id, &t);
-    const InputTransform& first = *found->second;
+    const auto [found, fresh] = transforms_.emplace(t.id, t);
+    const InputTransform& first = found->second;
     CUPEL_CHECK(
         fresh || (first.hadamard == t.hadamard && first.scale == t.scale && first.signs == t.signs),
         internal, "two different transforms are named '", t.id, "'");
@@ -191,7 +194,7 @@ class ArtifactWriter {
   std::string path_;
   format::H5Writer file_;
   Json tensors_ = Json::array(), records_ = Json::array();
-  std::map<std::string, const InputTransform*> transforms_;
+  std::map<std::string, InputTransform> transforms_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -33,11 +32,24 @@ Choice layout_choice(const std::string& text) {
   return choice;
 }
 
-std::vector<float> random_values(int64_t n, bool norm, Rng rng) {
-  std::vector<float> out(static_cast<std::size_t>(n), 1.0f);
-  if (!norm)
-    for (float& x : out) x = static_cast<float>(kDeviation * rng.normal());
-  return out;
+/// Normal numbers to choose from with 16 bits. Computing each of the billions of weights of a large
+/// model (Box and Muller, 55 ns) would take minutes.
+std::vector<float> normal_table() {
+  constexpr std::size_t kSize = 1 << 16;
+  std::vector<float> table(kSize);
+  Rng rng(0, "normal table");
+  for (float& x : table) x = static_cast<float>(kDeviation * rng.normal());
+  return table;
+}
+
+void fill_random(std::span<float> out, bool norm, Rng rng) {
+  if (norm) return std::fill(out.begin(), out.end(), 1.0f);
+  static const std::vector<float> table = normal_table();
+  uint32_t draw = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    draw = i % 2 == 0 ? rng.next_u32() : draw >> 16;
+    out[i] = table[draw & 0xffff];
+  }
 }
 
 struct Shape {
@@ -65,18 +77,16 @@ void write_packed(const SynthCommand& command, const format::ModelConfig& config
       config.vocab >= text::kByteVocabulary ? text::byte_tokenizer_json() : "",
       R"({"program":"cupel synth"})",
       {}};
-  for (const Shape& s : shapes_of(config)) {
-    Rng rng(static_cast<uint64_t>(command.seed), s.name);
+  for (const Shape& s : shapes_of(config))
     content.weights.push_back(
-        {s.name, s.matrix
-                     ? format::WeightCode{layout,
-                                          s.rows,
-                                          s.cols,
-                                          {},
-                                          layout->random_arrays(s.rows, s.cols, kDeviation, rng)}
-                     : format::dense_code(ElementType::f32, s.rows, s.cols,
-                                          random_values(s.rows * s.cols, true, rng))});
-  }
+        {s.name, [s, layout, seed = command.seed] {
+           Rng rng(static_cast<uint64_t>(seed), s.name);
+           if (!s.matrix)
+             return format::dense_code(ElementType::f32, s.rows, s.cols,
+                                       std::vector<float>(static_cast<std::size_t>(s.cols), 1.0f));
+           return format::WeightCode{
+               layout, s.rows, s.cols, {}, layout->random_arrays(s.rows, s.cols, kDeviation, rng)};
+         }});
   export_::write_artifact(command.out, content);
 }
 
@@ -88,9 +98,7 @@ void write_folder(const SynthCommand& command, const format::ModelConfig& config
         s.matrix ? std::vector<int64_t>{s.rows, s.cols} : std::vector<int64_t>{s.cols};
     tensors.push_back(
         {s.name, shape, ElementType::bf16, [s, seed = command.seed](std::span<float> out) {
-           const auto values =
-               random_values(s.rows * s.cols, !s.matrix, Rng(static_cast<uint64_t>(seed), s.name));
-           std::copy(values.begin(), values.end(), out.begin());
+           fill_random(out, !s.matrix, Rng(static_cast<uint64_t>(seed), s.name));
          }});
   }
   export_::write_hf_folder(

@@ -48,21 +48,23 @@ std::string config_json(const RunState& state) {
                                 state.source ? state.source->config_json() : "");
 }
 
+/// A weight as the artifact holds it: its codes from the run folder, or its values.
+format::WeightCode code_of(RunState& state, const format::WeightId& id, ElementType dense) {
+  const std::string name = canonical_name(state.model->config().architecture(), id);
+  if (const auto code = state.codes.find(name); code != state.codes.end())
+    return state.store->load_code(code->second);
+  const at::Tensor host = core::host_float(state.model->peek(id));
+  const int64_t rows = host.dim() > 1 ? host.size(0) : 1;
+  return format::dense_code(format::is_matrix(id.role) ? dense : ElementType::f32, rows,
+                            host.numel() / rows, core::floats(host));
+}
+
 void export_artifact(RunState& state, const ArtifactExport& params) {
   export_::ArtifactContent content{config_json(state), state.tokenizer_json, manifest(state), {}};
-  const auto& arch = state.model->config().architecture();
-  for (const auto& [name, value] : state.model->named_weights()) {
-    if (const auto code = state.codes.find(name); code != state.codes.end()) {
-      content.weights.push_back({name, code->second.result.code});
-      continue;
-    }
-    const at::Tensor host = core::host_float(value);
-    const bool matrix = format::is_matrix(format::id_of_canonical(arch, name)->role);
-    const int64_t rows = host.dim() > 1 ? host.size(0) : 1;
-    content.weights.push_back(
-        {name, format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
-                                  host.numel() / rows, core::floats(host))});
-  }
+  const ElementType dense = dense_type(params.dense, state);
+  for (const auto& id : format::weight_ids(state.model->config()))
+    content.weights.push_back({canonical_name(state.model->config().architecture(), id),
+                               [&state, id, dense] { return code_of(state, id, dense); }});
   state.artifact = state.path(params.path);
   make_folder(fs::path(state.artifact).parent_path().string());
   export_::write_artifact(state.artifact, content);
@@ -74,7 +76,7 @@ void export_safetensors(RunState& state, const SafetensorsExport& params) {
       state.model->config(),
       [&](const format::WeightId&) { return dense_type(params.dtype, state); },
       [&](const format::WeightId& id, std::span<float> out) {
-        const at::Tensor host = core::host_float(state.model->weight(id));
+        const at::Tensor host = core::host_float(state.model->peek(id));
         const auto values = core::floats(host);
         std::copy(values.begin(), values.end(), out.begin());
       });

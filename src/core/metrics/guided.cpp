@@ -42,7 +42,7 @@ class Guided : public MetricProvider {
       out.rows.push_back({.begin = q * outputs / groups,
                           .end = (q + 1) * outputs / groups,
                           .factor = std::move(factor),
-                          .moment_ii = host_float(h_ii)});
+                          .moment_ii = source.with_moment ? host_float(h_ii) : at::Tensor()});
     }
     out.metric.weight = host_float(all.diagonal()).clamp_min(0).contiguous();
     return out;

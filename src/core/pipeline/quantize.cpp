@@ -183,6 +183,7 @@ class Pass {
     if (!needs_any_) return out;
     for (const auto& sample : job_.calibration)
       out.push_back(job_.model.embed(ids_tensor(sample, job_.model.options().device)));
+    job_.model.evict(-1);
     return out;
   }
 
@@ -193,6 +194,7 @@ class Pass {
       for (const WholeUnit& unit : block.whole) key = run_whole(block.layer, unit, key);
       for (Stage& stage : block.stages) key = run_stage(block.layer, stage, key);
       if (block.layer >= 0) advance(block);
+      job_.model.evict(block.layer);
       return key;
     });
   }
@@ -355,15 +357,16 @@ class Pass {
     return m;
   }
 
-  void finish(const Unit& unit, std::vector<QuantizedMatrix>& matrices, bool skipped) {
-    for (std::size_t i = 0; i < matrices.size(); ++i)
-      job_.model.set_weight(unit.weights[i], decoded_weight(matrices[i].result.code));
+  void finish(const Unit& unit, const std::vector<QuantizedMatrix>& matrices, bool skipped) {
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const FinishedMatrix done = finished(matrices[i], unit.key, i);
+      job_.model.set_weight(
+          unit.weights[i], decoded_weight(matrices[i].result.code),
+          [store = job_.store, done] { return decoded_weight(store.load_code(done)); });
+      job_.done.insert_or_assign(done.name, done);
+    }
     ++finished_;
     if (job_.on_unit) job_.on_unit(matrices, skipped, finished_, total_);
-    for (QuantizedMatrix& m : matrices) {
-      const std::string name = m.name;
-      job_.done.insert_or_assign(name, std::move(m));
-    }
   }
 
   void advance(const BlockPlan& block) {
