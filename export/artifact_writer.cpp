@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/threads.h"
+#include "export/packer.h"
 #include "format/artifact.h"
 #include "format/h5.h"
 
@@ -23,47 +25,11 @@ using format::ArtifactHeader;
 using format::ElementType;
 using format::InputRounding;
 using format::InputTransform;
-using format::Planes;
-using format::PlaneViews;
 using format::WeightCode;
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kAlignment = 4096;
-
-PlaneViews views_of(const Planes& planes) {
-  PlaneViews views;
-  for (const auto& [name, plane] : planes) views[name] = {plane.type, plane.shape, plane.bytes};
-  return views;
-}
-
-bool same(const Array& a, const Array& b) {
-  return a.type == b.type && a.shape == b.shape && a.bytes == b.bytes;
-}
-
-/// The planes must give back the arrays bit for bit, and the floats that the code decodes to.
-void check_packing(const WeightCode& code, const Planes& planes) {
-  const PlaneViews views = views_of(planes);
-  const auto arrays = code.layout->unpack_arrays(views, code.rows, code.cols);
-  for (const auto& [name, array] : code.arrays) {
-    const auto found = arrays.find(name);
-    CUPEL_CHECK(found != arrays.end() && same(found->second, array), internal, "array '", name,
-                "' differs after packing and unpacking (", code.layout->description(), ")");
-  }
-  constexpr int64_t kRowsAtOnce = 64;
-  const auto cols = static_cast<std::size_t>(code.cols);
-  std::vector<float> decoded(static_cast<std::size_t>(code.rows) * cols);
-  code.layout->decode(code, decoded);
-  std::vector<float> part(kRowsAtOnce * cols);
-  for (int64_t row = 0; row < code.rows; row += kRowsAtOnce) {
-    const int64_t count = std::min(kRowsAtOnce, code.rows - row);
-    const std::span<float> out(part.data(), static_cast<std::size_t>(count) * cols);
-    code.layout->unpack(views, code.rows, code.cols, row, count, out);
-    CUPEL_CHECK(std::memcmp(out.data(), decoded.data() + static_cast<std::size_t>(row) * cols,
-                            out.size_bytes()) == 0,
-                internal, "rows ", row, " to ", row + count, " differ after packing (",
-                code.layout->description(), ")");
-  }
-}
+constexpr int64_t kMostPacked = int64_t{1} << 27;  // numbers that are packed at a time: a gigabyte
 
 /// Writes datasets and keeps what the index says of them; offsets are known only when all are
 /// written.
@@ -73,9 +39,14 @@ class ArtifactWriter {
       : path_(path), file_(path, ArtifactHeader::kUserblock, kAlignment) {}
 
   void write(const ArtifactContent& content) {
-    for (const NamedCode& weight : content.weights)
-      in_frame(cat("packing ", weight.name), [&] { add_weight(weight); });
-    for (const auto& [id, transform] : transforms_) add_transform(*transform);
+    Packer packer(usable_processors(), kMostPacked);
+    for (const NamedCode& weight : content.weights) {
+      WeightCode code = in_frame("packing " + weight.name, weight.code);
+      while (!packer.has_room(code.rows * code.cols)) add_weight(packer.next());
+      packer.add(weight.name, std::move(code));
+    }
+    while (!packer.empty()) add_weight(packer.next());
+    for (const auto& [id, transform] : transforms_) add_transform(transform);
     const std::string index = index_json().dump();
     const ArtifactHeader header = add_blocks(index, content);
     file_.close();
@@ -91,11 +62,8 @@ class ArtifactWriter {
             {"length", bytes.size()}, {"crc", crc32c(bytes)}};
   }
 
-  void add_weight(const NamedCode& weight) {
+  void add_weight(const PackedWeight& weight) {
     const WeightCode& code = weight.code;
-    CUPEL_ASSERT(code.layout != nullptr);
-    const Planes planes = code.layout->pack(code);
-    check_packing(code, planes);
     Json record = {{"name", weight.name},
                    {"layout", code.layout->name()},
                    {"params", Json::parse(params_json(code.layout->params()))},
@@ -108,7 +76,7 @@ class ArtifactWriter {
     const std::string folder = cat("/tensors/", weight.name);
     record["planes"] = Json::array();
     for (const auto& spec : code.layout->plane_specs(code.rows, code.cols)) {
-      const Array& plane = planes.at(spec.name);
+      const Array& plane = weight.planes.at(spec.name);
       CUPEL_ASSERT(plane.type == spec.type && plane.shape == spec.shape);
       record["planes"].push_back(
           add_plane(folder, spec.name, plane.type, plane.shape, plane.bytes));
@@ -128,8 +96,8 @@ class ArtifactWriter {
   void keep_transform(const InputTransform& t) {
     CUPEL_CHECK(!t.id.empty() && t.id.find('/') == std::string::npos, internal,
                 "a transform needs a name without '/', not '", t.id, "'");
-    const auto [found, fresh] = transforms_.emplace(t.id, &t);
-    const InputTransform& first = *found->second;
+    const auto [found, fresh] = transforms_.emplace(t.id, t);
+    const InputTransform& first = found->second;
     CUPEL_CHECK(
         fresh || (first.hadamard == t.hadamard && first.scale == t.scale && first.signs == t.signs),
         internal, "two different transforms are named '", t.id, "'");
@@ -203,7 +171,7 @@ class ArtifactWriter {
   format::H5Writer file_;
   uint32_t version_ = ArtifactHeader::kPlainVersion;
   Json tensors_ = Json::array(), records_ = Json::array();
-  std::map<std::string, const InputTransform*> transforms_;
+  std::map<std::string, InputTransform> transforms_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Copyright the Cupel authors
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace cupel::export_ {
 
 struct NamedCode {
   std::string name;  ///< canonical name
-  format::WeightCode code;
+  /// Makes the code when the weight's turn comes.
+  std::function<format::WeightCode()> code;
 };
 
 /// Everything that goes into an artifact. Order of `weights` is the order in the file.
@@ -25,7 +27,8 @@ struct ArtifactContent {
 
 /// Packs every code, unpacks it again with the layout's definition and compares (a difference is an
 /// internal error), and writes one artifact: temporary name, fsync, rename. Equal content gives
-/// equal bytes. The bytes of one weight at a time are held beside the codes.
+/// equal bytes. Codes are made one after the other; a few weights (2^27 numbers, or one that is
+/// larger) are in memory at a time and packed on all processors.
 void write_artifact(const std::string& path, const ArtifactContent& content);
 
 /// Compares an artifact's index with the HDF5 view of the same file (names, types, shapes, offsets)

@@ -38,7 +38,7 @@ def prepare(python, home, job, run, version):
     if not full.exists():
         part = shared / "part.gguf"
         run([python, sources / "convert_hf_to_gguf.py", job["model"], "--outtype", "bf16", "--outfile", part], shared / "convert.log",
-            {"PYTHONPATH": str(sources / "gguf-py")})
+            {"PYTHONPATH": os.pathsep.join(filter(None, [str(sources / "gguf-py"), os.environ.get("PYTHONPATH")]))})
         part.rename(full)
     if not matrix.exists():
         part = shared / "part.gguf"

@@ -31,21 +31,23 @@ namespace {
 
 // Entries of F that one thread unfolds at a time.
 constexpr int64_t kGrain = 32768;
+constexpr int64_t kGatheredRows = 1024;
 constexpr double kLargestDamp = 1e3;
 // Below this share of the mean diagonal a pivot is noise, and its feedback would be too.
 constexpr double kSmallestPivot = 1e-9;
 
-/// H per token, the diagonal of inputs that were always zero replaced by the mean of the others.
+/// The diagonal of inputs that were always zero is replaced by the mean of the others.
 struct Moment {
-  at::Tensor h_ii;  ///< its own diagonal is not read any more
-  std::vector<double> diagonal_i;
+  at::Tensor h_ii;  ///< a sum over tokens; its own diagonal is not read any more
+  double tokens = 0;
+  std::vector<double> diagonal_i;  ///< per token
   double mean = 0;
   int64_t dead = 0;
 };
 
-Moment prepare(const at::Tensor& h_ii) {
-  Moment m{.h_ii = h_ii};
-  const at::Tensor diagonal_i = h_ii.diagonal().cpu().contiguous();
+Moment prepare(const at::Tensor& h_ii, int64_t tokens) {
+  Moment m{.h_ii = h_ii, .tokens = static_cast<double>(tokens), .diagonal_i = {}};
+  const at::Tensor diagonal_i = (h_ii.diagonal() / m.tokens).cpu().contiguous();
   const double* first = diagonal_i.const_data_ptr<double>();
   m.diagonal_i.assign(first, first + diagonal_i.numel());
   double sum = 0;
@@ -83,7 +85,7 @@ std::vector<int64_t> processing_order(const at::Tensor& energy_i, int64_t tile,
   return inputs;
 }
 
-/// H + damping in reverse order of processing, padded with a diagonal to whole tiles of the
+/// H per token + damping in reverse order of processing, padded with a diagonal to whole tiles of the
 /// factorisation: its lower Cholesky factor, read backwards, is the upper one that runs forward.
 at::Tensor reversed(const Moment& moment, const std::vector<int64_t>& inputs, double damp) {
   const at::Tensor& h_ii = moment.h_ii;
@@ -92,7 +94,14 @@ at::Tensor reversed(const Moment& moment, const std::vector<int64_t>& inputs, do
   const std::vector<int64_t> backwards(inputs.rbegin(), inputs.rend());
   const at::Tensor index = at::tensor(backwards).to(h_ii.device());
   at::Tensor a = at::zeros({padded, padded}, h_ii.options());
-  a.slice(0, 0, n).slice(1, 0, n).copy_(h_ii.index_select(0, index).index_select(1, index));
+  // In pieces: rows of 14336 inputs would be held twice more, 1.6 GB each time.
+  for (int64_t row = 0; row < n; row += kGatheredRows) {
+    const int64_t end = std::min(n, row + kGatheredRows);
+    a.slice(0, row, end)
+        .slice(1, 0, n)
+        .copy_(h_ii.index_select(0, index.slice(0, row, end)).index_select(1, index) /
+               moment.tokens);
+  }
   std::vector<double> diagonal(static_cast<std::size_t>(padded), moment.mean);
   for (int64_t k = 0; k < n; ++k)
     diagonal[k] = moment.diagonal_i[backwards[k]] + damp * moment.mean;
@@ -169,14 +178,14 @@ Factor factorise(const at::Tensor& second_moment_ii, int64_t tokens, int tile_co
   };
   if (tokens <= 0) return without("no calibration token reached it");
   CUPEL_ASSERT(second_moment_ii.defined());
-  const at::Tensor h_ii = second_moment_ii.to(at::kDouble) / static_cast<double>(tokens);
+  const at::Tensor h_ii = second_moment_ii.to(at::kDouble);
   if (!at::isfinite(h_ii).all().item<bool>())
     return without("the second moment of its input holds NaN or infinity");
-  const Moment moment = prepare(h_ii);
+  const Moment moment = prepare(h_ii, tokens);
   factor.dead = moment.dead;
   if (moment.mean <= 0) return without("its input was zero at every token");
   // Dead inputs come last by their own energy, not by what stands in for it.
-  factor.inputs = processing_order(h_ii.diagonal(), tile_cols, options.order);
+  factor.inputs = processing_order(h_ii.diagonal() / moment.tokens, tile_cols, options.order);
   for (factor.damp = options.damp; factor.damp <= kLargestDamp;
        factor.damp = factor.damp > 0 ? 10 * factor.damp : FeedbackOptions().damp) {
     const at::Tensor lower =

@@ -25,6 +25,7 @@ struct MetricSource {
   int tile_cols = 1;  ///< of the code
   FeedbackOptions feedback;
   bool with_feedback = true;  ///< false: weights of errors are enough
+  bool with_moment = false;   ///< whether RowFactor::moment_ii is wanted: as large as the factor
 };
 
 /// What an error of one matrix costs, made ready for the engine.

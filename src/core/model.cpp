@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -19,6 +20,16 @@ using format::WeightId;
 
 // Standard deviation of new weights, as in GPT-2.
 constexpr double kInitialDeviation = 0.02;
+// Elements that are rounded at once: an embedding rounded whole would be held three times.
+constexpr int64_t kRoundedAtOnce = int64_t{1} << 22;
+
+void round_in_pieces(const at::Tensor& t, at::ScalarType type) {
+  const at::Tensor flat = t.view({-1});
+  for (int64_t i = 0; i < flat.numel(); i += kRoundedAtOnce) {
+    const at::Tensor piece = flat.slice(0, i, std::min(i + kRoundedAtOnce, flat.numel()));
+    piece.copy_(piece.to(type));
+  }
+}
 
 /// Norms start neutral, biases and sinks at 0.
 at::Tensor random_weight(const format::ModelConfig& config, const ModelOptions& options, Role role,
@@ -47,11 +58,6 @@ const at::Tensor& LayerWeights::of(Role role, int expert) const {
   return found->second;
 }
 
-bool LayerWeights::has(Role role, int expert) const {
-  const auto found = tensors_.find({role, expert});
-  return found != tensors_.end() && found->second.defined();
-}
-
 std::shared_ptr<const format::RoundedInput> LayerWeights::input_of(Role role, int expert) const {
   const auto found = inputs_.find({role, expert});
   return found == inputs_.end() ? nullptr : found->second;
@@ -65,10 +71,18 @@ void LayerWeights::set_input(Role role, int expert,
     inputs_.erase({role, expert});
 }
 
+int64_t LayerWeights::bytes() const {
+  int64_t sum = 0;
+  for (const auto& [slot, t] : tensors_) sum += t.defined() ? static_cast<int64_t>(t.nbytes()) : 0;
+  return sum;
+}
+
 Model::Model(const format::ModelConfig& config, const ModelOptions& options)
-    : config_(config), options_(options), layers_(static_cast<std::size_t>(config.layers)) {
+    : config_(config),
+      options_(options),
+      layers_(static_cast<std::size_t>(config.layers)),
+      replaced_(layers_.size() + 1) {
   for (int i = 0; i < layers(); ++i) source_layer_.push_back(i);
-  changed_.assign(layers_.size(), false);
 }
 
 Model::Model(std::shared_ptr<const format::Checkpoint> source, const ModelOptions& options)
@@ -90,7 +104,6 @@ Model Model::random(const format::ModelConfig& config, const ModelOptions& optio
   for (int i = 0; i < model.layers(); ++i)
     for (const WeightId id : format::layer_weight_ids(config, i))
       model.layers_[static_cast<std::size_t>(i)].of(id.role, id.expert) = draw(id);
-  model.changed_.assign(model.layers_.size(), true);
   return model;
 }
 
@@ -108,21 +121,41 @@ Model Model::clone() const {
   return copy;
 }
 
+at::Tensor& Model::slot(WeightId id) {
+  if (id.layer >= 0) return layers_[static_cast<std::size_t>(id.layer)].of(id.role, id.expert);
+  CUPEL_ASSERT(id.role == Role::embedding || id.role == Role::final_norm || id.role == Role::head);
+  return id.role == Role::embedding ? embedding_ : id.role == Role::head ? head_ : final_norm_;
+}
+
 std::string Model::source_name(WeightId id) const {
   CUPEL_ASSERT(source_ != nullptr);
   if (id.layer >= 0) id.layer = source_layer_[static_cast<std::size_t>(id.layer)];
   return format::canonical_name(config_.architecture(), id);
 }
 
+bool Model::is_from_source(WeightId id) const {
+  return source_ && !replaced(id.layer).contains({id.role, id.expert});
+}
+
 std::shared_ptr<const format::RoundedInput> Model::load_input(WeightId id) const {
+  if (!format::is_matrix(id.role)) return nullptr;
   auto input = source_->rounded_input(source_name(id));
   return input ? std::make_shared<const format::RoundedInput>(std::move(*input)) : nullptr;
 }
 
 at::Tensor Model::load(WeightId id) const {
+  const auto found = replaced(id.layer).find({id.role, id.expert});
+  if (found != replaced(id.layer).end()) {
+    CUPEL_ASSERT(found->second);
+    return found->second().to(options_.device, options_.compute);
+  }
   const std::string name = source_name(id);
   at::Tensor t = at::empty(config_.shape_of(id.role), at::kFloat);
   source_->read(name, {t.data_ptr<float>(), static_cast<std::size_t>(t.numel())});
+  if (options_.device.is_cpu() && options_.compute == at::kFloat) {
+    if (options_.weights != at::kFloat) round_in_pieces(t, options_.weights);
+    return t;
+  }
   return t.to(options_.weights).to(options_.device, options_.compute);
 }
 
@@ -132,7 +165,7 @@ void Model::load_layer(int index) {
     at::Tensor& t = layer.of(id.role, id.expert);
     if (t.defined()) continue;
     t = load(id);
-    if (format::is_matrix(id.role)) layer.set_input(id.role, id.expert, load_input(id));
+    if (is_from_source(id)) layer.set_input(id.role, id.expert, load_input(id));
   }
 }
 
@@ -143,41 +176,39 @@ LayerWeights& Model::layer(int index) {
 }
 
 at::Tensor& Model::embedding() {
-  if (!embedding_.defined()) embedding_ = load({Role::embedding});
-  return embedding_;
+  return weight({Role::embedding});
 }
 
 at::Tensor& Model::final_norm() {
-  if (!final_norm_.defined()) final_norm_ = load({Role::final_norm});
-  return final_norm_;
+  return weight({Role::final_norm});
 }
 
 at::Tensor& Model::head() {
-  if (config_.tied_head) return embedding();
-  if (!head_.defined()) head_ = load({Role::head});
-  return head_;
+  return weight({config_.tied_head ? Role::embedding : Role::head});
 }
 
 at::Tensor& Model::weight(WeightId id) {
-  switch (id.role) {
-    case Role::embedding:
-      return embedding();
-    case Role::final_norm:
-      return final_norm();
-    case Role::head:
-      return head();
-    default:
-      return layer(id.layer).of(id.role, id.expert);
-  }
+  if (id.layer >= 0) load_layer(id.layer);
+  at::Tensor& t = slot(id);
+  if (!t.defined()) t = load(id);
+  return t;
 }
 
-void Model::set_weight(WeightId id, at::Tensor value) {
+at::Tensor Model::peek(WeightId id) {
+  const at::Tensor& held = slot(id);
+  return held.defined() ? held : load(id);
+}
+
+void Model::set_weight(WeightId id, at::Tensor value, WeightSource again) {
   const std::vector<int64_t> shape = config_.shape_of(id.role);
   CUPEL_CHECK(value.sizes() == at::IntArrayRef(shape), internal, "a new ",
               format::role_name(id.role), " weight has shape ", list_text(value.sizes()),
               ", the model needs ", list_text(shape));
-  weight(id) = value.to(options_.device, options_.compute);
-  if (id.layer >= 0) changed_[static_cast<std::size_t>(id.layer)] = true;
+  if (id.layer >= 0 && is_from_source(id))
+    layers_[static_cast<std::size_t>(id.layer)].set_input(id.role, id.expert, load_input(id));
+  slot(id) = value.to(options_.device, options_.compute);
+  replaced_[static_cast<std::size_t>(id.layer + 1)].insert_or_assign(Slot{id.role, id.expert},
+                                                                     std::move(again));
 }
 
 void Model::set_input(WeightId id, const format::RoundedInput& input) {
@@ -190,8 +221,7 @@ void Model::set_input(WeightId id, const format::RoundedInput& input) {
 std::shared_ptr<const format::RoundedInput> Model::input_of(WeightId id) const {
   if (id.layer < 0) return is_head(id) ? head_input_ : nullptr;
   const LayerWeights& layer = layers_[static_cast<std::size_t>(id.layer)];
-  const bool known = !source_ || layer.has(id.role, id.expert);
-  return known ? layer.input_of(id.role, id.expert) : load_input(id);
+  return is_from_source(id) ? load_input(id) : layer.input_of(id.role, id.expert);
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Model::named_weights() {
@@ -204,9 +234,23 @@ std::vector<std::pair<std::string, at::Tensor>> Model::named_weights() {
 }
 
 void Model::evict(int index) {
-  CUPEL_ASSERT(index >= 0 && index < layers());
-  if (source_ && !changed_[static_cast<std::size_t>(index)])
-    layers_[static_cast<std::size_t>(index)] = {};
+  CUPEL_ASSERT(index >= -1 && index < layers());
+  const auto ids = index >= 0
+                       ? format::layer_weight_ids(config_, index)
+                       : std::vector<WeightId>{{Role::embedding}, {Role::final_norm}, {Role::head}};
+  for (const WeightId id : ids) {
+    const auto found = replaced(index).find({id.role, id.expert});
+    if (found != replaced(index).end() ? found->second != nullptr : source_ != nullptr)
+      slot(id) = at::Tensor();
+  }
+}
+
+int64_t Model::resident_bytes() const {
+  int64_t sum = 0;
+  for (const at::Tensor* t : {&embedding_, &final_norm_, &head_})
+    sum += t->defined() ? static_cast<int64_t>(t->nbytes()) : 0;
+  for (const LayerWeights& layer : layers_) sum += layer.bytes();
+  return sum;
 }
 
 void Model::remove_layers(const std::vector<int>& removed) {
@@ -215,19 +259,19 @@ void Model::remove_layers(const std::vector<int>& removed) {
   CUPEL_ASSERT(gone.empty() || (*gone.begin() >= 0 && *gone.rbegin() < layers()));
   std::vector<LayerWeights> kept;
   std::vector<int> source_layer;
-  std::vector<bool> changed;
+  std::vector<Replaced> replaced{std::move(replaced_.front())};
   std::vector<format::LayerKind> kinds;
   for (int i = 0; i < layers(); ++i) {
     if (gone.contains(i)) continue;
     const auto at = static_cast<std::size_t>(i);
     kept.push_back(std::move(layers_[at]));
     source_layer.push_back(source_layer_[at]);
-    changed.push_back(changed_[at]);
+    replaced.push_back(std::move(replaced_[at + 1]));
     kinds.push_back(config_.kind(i));
   }
   layers_ = std::move(kept);
   source_layer_ = std::move(source_layer);
-  changed_ = std::move(changed);
+  replaced_ = std::move(replaced);
   config_.layers = static_cast<int64_t>(layers_.size());
   if (!config_.kinds.empty()) config_.kinds = std::move(kinds);
 }

@@ -33,10 +33,10 @@ class LayerWeights {
   at::Tensor& of(format::Role role, int expert = -1) { return tensors_[{role, expert}]; }
   /// Fault::internal for a weight that is not there.
   const at::Tensor& of(format::Role role, int expert = -1) const;
-  bool has(format::Role role, int expert) const;
   /// How the matrix's input is rounded; null: not at all.
   std::shared_ptr<const format::RoundedInput> input_of(format::Role role, int expert = -1) const;
   void set_input(format::Role role, int expert, std::shared_ptr<const format::RoundedInput> input);
+  int64_t bytes() const;
 
  private:
   std::map<std::pair<format::Role, int>, at::Tensor> tensors_;
@@ -65,10 +65,13 @@ struct RopeTable {
   int64_t length = 0;  ///< the longest sequence that it was made for, where that matters
 };
 
+/// Gives a replaced weight again, float32 [o, i] on the host; must not refer to the model.
+using WeightSource = std::function<at::Tensor()>;
+
 /// A decoder in LibTorch, driven by the architecture table. Weights are plain tensors: methods read
-/// and replace them. Copies share tensors (clone() does not). Layers load from the checkpoint at
-/// first use; evict() lets a layer that was not changed go, so that a model larger than memory can
-/// be walked block by block. Not thread-safe.
+/// and replace them. Copies share tensors (clone() does not). Layers load at first use, from the
+/// checkpoint or from the source of what replaced a weight; evict() lets them go again, so that a
+/// model larger than memory can be walked block by block. Not thread-safe.
 class Model {
  public:
   Model(std::shared_ptr<const format::Checkpoint> source, const ModelOptions& options);
@@ -87,18 +90,23 @@ class Model {
   at::Tensor& final_norm();  ///< [h]
   at::Tensor& head();        ///< [v, h]; the embedding itself when tied
   at::Tensor& weight(format::WeightId id);
-  /// Moves and casts `value`. evict() keeps a weight that was changed so; edits through layer() are
-  /// lost then.
-  void set_weight(format::WeightId id, at::Tensor value);
+  /// Moves and casts `value`. evict() keeps a weight that was changed so, unless `again` can give
+  /// the same value once more; edits through layer() are lost then.
+  void set_weight(format::WeightId id, at::Tensor value, WeightSource again = {});
   /// From now on the matrix reads T^-1 Q(T x) instead of x; no rounding: x again. An embedding that
   /// is no head is only looked up: Fault::internal.
   void set_input(format::WeightId id, const format::RoundedInput& input);
   /// Null: it reads x as it is. Loads no weight.
   std::shared_ptr<const format::RoundedInput> input_of(format::WeightId id) const;
+  /// The weight; if it is not in memory it is read for the caller alone, and nothing else is.
+  at::Tensor peek(format::WeightId id);
   /// Every weight once (a tied head is the embedding), with its canonical name: embedding, layers,
   /// norm, head. Loads everything.
   std::vector<std::pair<std::string, at::Tensor>> named_weights();
+  /// Lets go of what can be had again of a layer, or (-1) of embedding, final norm and head.
   void evict(int layer);
+  /// Of the weights that are in memory.
+  int64_t resident_bytes() const;
 
   /// Token ids [n, t] (int64) to x [n, t, h].
   at::Tensor embed(const at::Tensor& ids_nt);
@@ -118,23 +126,33 @@ class Model {
   void remove_layers(const std::vector<int>& removed);
 
  private:
+  using Slot = std::pair<format::Role, int>;  ///< role and expert
+  /// Weights that are not the checkpoint's any more; an empty source: only memory holds it.
+  using Replaced = std::map<Slot, WeightSource>;
   void load_layer(int index);
-  /// From the checkpoint; the layer is ours.
+  /// From the checkpoint or its source; the layer is ours.
   at::Tensor load(format::WeightId id) const;
   std::string source_name(format::WeightId id) const;
+  /// Whether the weight is still that of the checkpoint.
+  bool is_from_source(format::WeightId id) const;
   /// Whether the head is the weight `id`.
   bool is_head(format::WeightId id) const {
     return id.role == (config_.tied_head ? format::Role::embedding : format::Role::head);
   }
   std::shared_ptr<const format::RoundedInput> load_input(format::WeightId id) const;
+  /// Where a weight lies, loaded or not.
+  at::Tensor& slot(format::WeightId id);
+  const Replaced& replaced(int layer) const {
+    return replaced_[static_cast<std::size_t>(layer + 1)];
+  }
   const RopeTable& rope_table(int layer, int64_t positions);
   Model(const format::ModelConfig& config, const ModelOptions& options);
   format::ModelConfig config_;
   ModelOptions options_;
   std::shared_ptr<const format::Checkpoint> source_;  ///< null for a model that was made here
   std::vector<LayerWeights> layers_;
-  std::vector<int> source_layer_;  ///< layer of the checkpoint behind each of ours
-  std::vector<bool> changed_;
+  std::vector<int> source_layer_;   ///< layer of the checkpoint behind each of ours
+  std::vector<Replaced> replaced_;  ///< of layer i at i + 1; embedding, norm and head come first
   at::Tensor embedding_, final_norm_, head_;
   std::shared_ptr<const format::RoundedInput> head_input_;
   RopeTable rope_, local_rope_;  ///< grown on demand

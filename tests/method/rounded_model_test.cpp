@@ -21,13 +21,13 @@ namespace {
 /// Quantizes with one step, or several, and keeps what an exporter needs.
 struct QuantizedRun {
   core::TemporaryFolder folder;
+  core::UnitStore store;
   core::Model model;
-  std::map<std::string, core::QuantizedMatrix> done;
+  std::map<std::string, core::FinishedMatrix> done;
 
   QuantizedRun(core::Model start, const std::vector<std::pair<std::string, std::string>>& steps)
-      : model(std::move(start)) {
+      : store(folder / "run"), model(std::move(start)) {
     const c10::NoGradGuard no_grad;
-    core::UnitStore store(folder / "run");
     std::vector<core::QuantStep> list;
     for (const auto& [method, yaml] : steps)
       list.push_back({"quant." + method, quant::testing::make(method, yaml),
@@ -49,14 +49,17 @@ struct QuantizedRun {
     export_::ArtifactContent content{format::config_to_json(model.config()), "", "{}", {}};
     for (const auto& [name, value] : model.named_weights()) {
       if (const auto found = done.find(name); found != done.end()) {
-        content.weights.push_back({name, found->second.result.code});
+        content.weights.push_back(
+            {name, [this, &matrix = found->second] { return store.load_code(matrix); }});
         continue;
       }
       const at::Tensor host = core::host_float(value);
       const int64_t rows = host.dim() > 1 ? host.size(0) : 1;
-      content.weights.push_back(
-          {name, format::dense_code(format::ElementType::f32, rows, host.numel() / rows,
-                                    core::floats(host))});
+      content.weights.push_back({name, [host, rows] {
+                                   return format::dense_code(format::ElementType::f32, rows,
+                                                             host.numel() / rows,
+                                                             core::floats(host));
+                                 }});
     }
     const std::string path = folder / "model.cupel";
     export_::write_artifact(path, content);

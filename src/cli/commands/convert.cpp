@@ -64,14 +64,15 @@ void to_artifact(const format::Checkpoint& checkpoint, const ConvertCommand& com
               "' is an artifact already");
   export_::ArtifactContent content{
       checkpoint.config_json(), checkpoint.tokenizer_json(), R"({"program":"cupel export"})", {}};
-  for (const auto& w : checkpoint.weights()) {
-    const bool matrix = format::is_matrix(w.id.role);
-    const auto values = read_weight(checkpoint, w);
-    const int64_t rows = w.shape.size() > 1 ? w.shape.front() : 1;
-    content.weights.push_back(
-        {w.name, format::dense_code(matrix ? wanted_type(command.dtype, w) : ElementType::f32, rows,
-                                    static_cast<int64_t>(values.size()) / rows, values)});
-  }
+  for (const auto& w : checkpoint.weights())
+    content.weights.push_back({w.name, [&checkpoint, &command, &w] {
+                                 const bool matrix = format::is_matrix(w.id.role);
+                                 const auto values = read_weight(checkpoint, w);
+                                 const int64_t rows = w.shape.size() > 1 ? w.shape.front() : 1;
+                                 return format::dense_code(
+                                     matrix ? wanted_type(command.dtype, w) : ElementType::f32,
+                                     rows, static_cast<int64_t>(values.size()) / rows, values);
+                               }});
   export_::write_artifact(command.out, content);
 }
 

@@ -2,7 +2,9 @@
 // Copyright the Cupel authors
 #include "cli/run/check.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -50,6 +52,11 @@ double layer_parameters(const format::ModelConfig& c) {
 /// Two cores do about 100 GFLOP/s in float32; one forward pass costs 2 operations a weight and
 /// token.
 constexpr double kOperationsPerSecond = 1e11;
+
+/// Bytes for each weight of a matrix while it is quantized (its error is measured in float64) or
+/// exported as it is (float32, its code and planes), and for each entry of a second moment
+/// (float64, its factorisation, the feedback in float32).
+constexpr double kQuantWork = 32, kDenseWork = 8, kMomentWork = 20;
 
 class Planner {
  public:
@@ -114,13 +121,17 @@ class Planner {
   /// Bytes of the artifact to come, matrix by matrix, and the memory at the widest point.
   void account() {
     const int dense_bits = recipe_.model.dtype == "float32" ? 32 : 16;
-    double parameters = 0;
+    double parameters = 0, work = 0;
+    std::map<int, double> layers;  // bytes in float32
     for (const auto& id : format::weight_ids(plan_.config)) {
       const auto shape = plan_.config.shape_of(id.role);
       const int64_t cols = shape.back(), rows = shape.size() > 1 ? shape.front() : 1;
       const std::string name = canonical_name(plan_.config.architecture(), id);
       const core::QuantStep* step = core::step_for(quants_, plan_.config, name);
       parameters += static_cast<double>(rows * cols);
+      if (id.layer >= 0) layers[id.layer] += 4 * static_cast<double>(rows * cols);
+      work = std::max(work, step ? bytes_to_quantize(*step, rows, cols)
+                                 : kDenseWork * static_cast<double>(rows * cols));
       if (step)
         plan_.artifact_bytes += static_cast<double>(step->quantizer->expected_bits(rows, cols)) / 8;
       else
@@ -128,7 +139,27 @@ class Planner {
             static_cast<double>(rows * cols) * (format::is_matrix(id.role) ? dense_bits : 32) / 8;
     }
     const double hidden = calibration_tokens() * static_cast<double>(plan_.config.hidden) * 4;
-    plan_.peak_bytes = 2 * 4 * parameters + hidden + 300e6;
+    double block = 0;
+    for (const auto& [layer, bytes] : layers) block = std::max(block, bytes);
+    plan_.peak_bytes = std::max(block + work, 4 * parameters * whole_models()) + hidden + 300e6;
+  }
+
+  static double bytes_to_quantize(const core::QuantStep& step, int64_t rows, int64_t cols) {
+    const double n = static_cast<double>(cols), elements = static_cast<double>(rows) * n;
+    return kQuantWork * elements +
+           (step.quantizer->needs().second_moment ? kMomentWork * n * n : 0);
+  }
+
+  /// Float models that are in memory as a whole at some time: quant steps walk block by block, all
+  /// else does not, and evaluation runs the original and, without an artifact, the result.
+  double whole_models() const {
+    const bool all_quant = std::ranges::all_of(
+        recipe_.steps, [](const RecipeEntry& e) { return e.key.starts_with("quant."); });
+    const bool artifact = std::ranges::any_of(
+        recipe_.exports, [](const RecipeEntry& e) { return e.key == "artifact"; });
+    if (!all_quant) return 2;
+    if (recipe_.evaluate.perplexity.empty() && recipe_.evaluate.tasks.empty()) return 0;
+    return artifact ? 1 : 2;
   }
 
   const Recipe& recipe_;

@@ -49,28 +49,31 @@ std::string config_json(const RunState& state) {
                                 state.source ? state.source->config_json() : "");
 }
 
+/// A weight as the artifact holds it: its codes from the run folder, or its values.
+format::WeightCode code_of(RunState& state, const format::WeightId& id, ElementType dense) {
+  const std::string name = canonical_name(state.model->config().architecture(), id);
+  if (const auto code = state.codes.find(name); code != state.codes.end())
+    return state.store->load_code(code->second);
+  const bool matrix = format::is_matrix(id.role);
+  // What an artifact says of a matrix's input stays, also where the matrix is written plainly.
+  const auto input = matrix ? state.model->input_of(id) : nullptr;
+  const at::Tensor value = state.model->peek(id);
+  const at::Tensor host =
+      core::host_float(input ? core::transform_weight(input->transform, value) : value);
+  const int64_t rows = host.dim() > 1 ? host.size(0) : 1;
+  format::WeightCode code = format::dense_code(matrix ? dense : ElementType::f32, rows,
+                                               host.numel() / rows, core::floats(host));
+  if (input) code.input = input->transform;
+  if (input) code.rounding = input->rounding;
+  return code;
+}
+
 void export_artifact(RunState& state, const ArtifactExport& params) {
   export_::ArtifactContent content{config_json(state), state.tokenizer_json, manifest(state), {}};
-  const auto& arch = state.model->config().architecture();
-  for (const auto& [name, value] : state.model->named_weights()) {
-    if (const auto code = state.codes.find(name); code != state.codes.end()) {
-      content.weights.push_back({name, code->second.result.code});
-      continue;
-    }
-    const auto id = *format::id_of_canonical(arch, name);
-    const bool matrix = format::is_matrix(id.role);
-    // What an artifact says of a matrix's input stays, also where the matrix is written plainly.
-    const auto input = matrix ? state.model->input_of(id) : nullptr;
-    const at::Tensor host =
-        core::host_float(input ? core::transform_weight(input->transform, value) : value);
-    const int64_t rows = host.dim() > 1 ? host.size(0) : 1;
-    format::WeightCode code =
-        format::dense_code(matrix ? dense_type(params.dense, state) : ElementType::f32, rows,
-                           host.numel() / rows, core::floats(host));
-    if (input) code.input = input->transform;
-    if (input) code.rounding = input->rounding;
-    content.weights.push_back({name, std::move(code)});
-  }
+  const ElementType dense = dense_type(params.dense, state);
+  for (const auto& id : format::weight_ids(state.model->config()))
+    content.weights.push_back({canonical_name(state.model->config().architecture(), id),
+                               [&state, id, dense] { return code_of(state, id, dense); }});
   state.artifact = state.path(params.path);
   make_folder(fs::path(state.artifact).parent_path().string());
   export_::write_artifact(state.artifact, content);
@@ -94,7 +97,7 @@ void export_safetensors(RunState& state, const SafetensorsExport& params) {
       state.model->config(),
       [&](const format::WeightId&) { return dense_type(params.dtype, state); },
       [&](const format::WeightId& id, std::span<float> out) {
-        const at::Tensor host = core::host_float(state.model->weight(id));
+        const at::Tensor host = core::host_float(state.model->peek(id));
         const auto values = core::floats(host);
         std::copy(values.begin(), values.end(), out.begin());
       });

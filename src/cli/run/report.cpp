@@ -15,20 +15,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::vector<eval::MatrixRow> matrix_rows(RunState& state) {
+std::vector<eval::MatrixRow> matrix_rows(const RunState& state) {
   std::vector<eval::MatrixRow> rows;
   const auto& arch = state.model->config().architecture();
-  for (const auto& [name, value] : state.model->named_weights()) {
-    const auto found = state.codes.find(name);
+  for (const auto& id : format::weight_ids(state.model->config())) {
+    const auto found = state.codes.find(canonical_name(arch, id));
     if (found == state.codes.end()) continue;
-    const core::QuantizedMatrix& m = found->second;
-    const auto& code = m.result.code;
-    const auto id = *format::id_of_canonical(arch, name);
-    rows.push_back({name, id.layer, std::string(format::role_name(id.role)), m.method,
-                    code.layout->description(),
-                    static_cast<double>(code.layout->bits(code.rows, code.cols)) /
-                        static_cast<double>(code.rows * code.cols),
-                    m.relative_error, m.result.fallback, m.result.note});
+    const core::FinishedMatrix& m = found->second;
+    rows.push_back(
+        {m.name, id.layer, std::string(format::role_name(id.role)), m.method,
+         m.layout->description(),
+         static_cast<double>(m.layout->bits(m.rows, m.cols)) / static_cast<double>(m.rows * m.cols),
+         m.relative_error, m.fallback, m.note});
   }
   return rows;
 }

@@ -38,7 +38,7 @@ struct RunState {
       original;  ///< original: before the first prune, quant or distill step
   std::string tokenizer_json;
   std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::map<std::string, core::QuantizedMatrix> codes;
+  std::map<std::string, core::FinishedMatrix> codes;
   std::string source_key, original_key;  ///< `key` of the model as opened, and of `original`
   std::string key;                       ///< hash of everything that led to `model`
   std::optional<core::UnitStore> store;

@@ -55,9 +55,10 @@ PreparedMetric activation_metric(const MetricSource& source) {
     out.fallback = cat("plain rounding: ", why);
     return out;
   }
-  const at::Tensor per_token = h_ii / static_cast<double>(source.stats.tokens);
-  if (source.with_feedback) out.rows.front().moment_ii = per_token.to(at::kFloat);
-  out.metric.weight = host_float(per_token.diagonal()).clamp_min(0).contiguous();
+  const auto tokens = static_cast<double>(source.stats.tokens);
+  if (source.with_feedback && source.with_moment)
+    out.rows.front().moment_ii = (h_ii / tokens).to(at::kFloat);
+  out.metric.weight = host_float(h_ii.diagonal() / tokens).clamp_min(0).contiguous();
   return out;
 }
 

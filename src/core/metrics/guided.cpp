@@ -42,7 +42,7 @@ class Guided : public MetricProvider {
       out.rows.push_back({.begin = q * outputs / groups,
                           .end = (q + 1) * outputs / groups,
                           .factor = std::move(factor),
-                          .moment_ii = h_ii.to(at::kFloat)});
+                          .moment_ii = source.with_moment ? h_ii.to(at::kFloat) : at::Tensor()});
     }
     out.metric.weight = host_float(all.diagonal()).clamp_min(0).contiguous();
     return out;

@@ -68,7 +68,8 @@ const PreparedMetric& GroupMetric::of(std::size_t matrix) {
                                         .transform = rounding_.transform,
                                         .tile_cols = rounding_.code.tile().cols,
                                         .feedback = rounding_.feedback,
-                                        .with_feedback = rounding_.with_feedback});
+                                        .with_feedback = rounding_.with_feedback,
+                                        .with_moment = rounding_.passes > 0});
   return *prepared_;
 }
 

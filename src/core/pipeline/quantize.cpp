@@ -139,7 +139,7 @@ class Pass {
   std::string input_text(const WeightId& id) const {
     const std::string name = canonical_name(arch_, id);
     if (const auto done = job_.done.find(name); done != job_.done.end())
-      return description(done->second.result.code.rounding);
+      return description(done->second.rounding);
     if (const QuantStep* step = step_for(job_.steps, job_.model.config(), name))
       return activation_text(step->params->activations);
     const auto input = job_.model.input_of(id);
@@ -211,6 +211,7 @@ class Pass {
     if (!needs_any_) return out;
     for (const auto& sample : job_.calibration)
       out.push_back(job_.model.embed(ids_tensor(sample, job_.model.options().device)));
+    job_.model.evict(-1);
     return out;
   }
 
@@ -221,6 +222,7 @@ class Pass {
       for (const WholeUnit& unit : block.whole) key = run_whole(block.layer, unit, key);
       for (Stage& stage : block.stages) key = run_stage(block.layer, stage, key);
       if (block.layer >= 0) advance(block);
+      job_.model.evict(block.layer);
       return key;
     });
   }
@@ -384,18 +386,18 @@ class Pass {
     return m;
   }
 
-  void finish(const Unit& unit, std::vector<QuantizedMatrix>& matrices, bool skipped) {
+  void finish(const Unit& unit, const std::vector<QuantizedMatrix>& matrices, bool skipped) {
     for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const FinishedMatrix done = finished(matrices[i], unit.key, i);
       const format::WeightCode& code = matrices[i].result.code;
-      job_.model.set_weight(unit.weights[i], decoded_weight(code));
+      job_.model.set_weight(unit.weights[i], decoded_weight(code), [store = job_.store, done] {
+        return decoded_weight(store.load_code(done));
+      });
       job_.model.set_input(unit.weights[i], {code.input, code.rounding});
+      job_.done.insert_or_assign(done.name, done);
     }
     ++finished_;
     if (job_.on_unit) job_.on_unit(matrices, skipped, finished_, total_);
-    for (QuantizedMatrix& m : matrices) {
-      const std::string name = m.name;
-      job_.done.insert_or_assign(name, std::move(m));
-    }
   }
 
   void advance(const BlockPlan& block) {

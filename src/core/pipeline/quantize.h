@@ -36,7 +36,7 @@ struct QuantizeJob {
   uint64_t seed = 0;
   UnitStore& store;
   /// Matrices that earlier steps quantized: left alone. New ones are added.
-  std::map<std::string, QuantizedMatrix>& done;
+  std::map<std::string, FinishedMatrix>& done;
   /// Called after each unit: its matrices, whether it was found finished, units done and in all.
   std::function<void(const std::vector<QuantizedMatrix>&, bool, int64_t, int64_t)> on_unit;
   /// Called with each step that has made or found its plan.
@@ -47,9 +47,10 @@ struct QuantizeJob {
 /// block runs, on what the blocks before it produce, as far as the group; the statistics of its
 /// input go to the methods; its matrices are replaced by their decoded values. What comes later
 /// sees the errors of all that comes before it. Units that the store holds are read instead of
-/// computed. Matrices of a step that needs the block as a whole come first in it, as one unit.
-/// Returns the key of the resulting model. Fault::data names the first layer whose output
-/// is not finite.
+/// computed. A finished block leaves memory: its codes lie in the store, and the model reads a
+/// weight from there when it is wanted again. Matrices of a step that needs the block as a whole
+/// come first in it, as one unit. Returns the key of the resulting model. Fault::data names the
+/// first layer whose output is not finite.
 std::string quantize_model(QuantizeJob& job);
 
 }  // namespace cupel::core

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "core/tensor_util.h"
 #include "format/h5.h"
@@ -98,7 +99,19 @@ QuantizedMatrix matrix_from(const format::H5Reader& file, const std::string& gro
   return m;
 }
 
+json read_meta(const format::H5Reader& file) {
+  const Array text = file.read("/meta");
+  return json::parse(
+      std::string(reinterpret_cast<const char*>(text.bytes.data()), text.bytes.size()));
+}
+
 }  // namespace
+
+FinishedMatrix finished(const QuantizedMatrix& m, const std::string& unit, std::size_t index) {
+  const auto& code = m.result.code;
+  return {m.name,    m.method,         m.result.fallback, m.result.note, code.layout, code.rows,
+          code.cols, m.relative_error, m.weighted,        code.rounding, unit,        index};
+}
 
 UnitStore::UnitStore(std::string folder) : folder_(std::move(folder)) {
   make_folder(folder_ + "/codes");
@@ -127,13 +140,24 @@ std::optional<std::vector<QuantizedMatrix>> UnitStore::load_codes(const std::str
   if (!fs::exists(file_path)) return std::nullopt;
   return in_frame("reading " + file_path, [&] {
     const format::H5Reader file(file_path);
-    const Array text = file.read("/meta");
-    const json meta = json::parse(
-        std::string(reinterpret_cast<const char*>(text.bytes.data()), text.bytes.size()));
+    const json meta = read_meta(file);
     std::vector<QuantizedMatrix> out;
     for (std::size_t i = 0; i < meta.size(); ++i)
       out.push_back(matrix_from(file, cat("/", i), meta[i]));
     return std::optional(std::move(out));
+  });
+}
+
+format::WeightCode UnitStore::load_code(const FinishedMatrix& m) const {
+  const std::string file_path = path("codes", m.unit);
+  return in_frame("reading " + file_path, [&] {
+    CUPEL_CHECK(fs::exists(file_path), environment, "the codes of ", m.name,
+                " are gone; they were written there by this run");
+    const format::H5Reader file(file_path);
+    const json meta = read_meta(file);
+    CUPEL_CHECK(m.index < meta.size() && meta[m.index].at("name") == m.name, data, "no codes of ",
+                m.name, " at place ", m.index, "; another program wrote this file");
+    return matrix_from(file, cat("/", m.index), meta[m.index]).result.code;
   });
 }
 

@@ -232,25 +232,6 @@ TEST_F(ModelTest, CopiesShareAndClonesDoNot) {
   EXPECT_THROW(model.set_weight({Role::gate, 1}, model.layer(0).of(Role::down)), Error);
 }
 
-// A checkpoint in memory that counts what is read.
-class MemoryCheckpoint : public format::Checkpoint {
- public:
-  explicit MemoryCheckpoint(Model& model) : model_(model) { config_ = model.config(); }
-  void read(std::string_view name, std::span<float> out) const override {
-    const at::Tensor w =
-        host_float(model_.weight(*format::id_of_canonical(config_.architecture(), name)));
-    std::copy(floats(w).begin(), floats(w).end(), out.begin());
-    reads.emplace_back(name);
-  }
-  std::string tokenizer_json() const override { return ""; }
-  std::string kind() const override { return "memory"; }
-  std::string fingerprint() const override { return "memory"; }
-  mutable std::vector<std::string> reads;
-
- private:
-  Model& model_;
-};
-
 TEST_F(ModelTest, LoadsLayersWhenTheyAreUsed) {
   Model origin = lively_model(tiny_config(), 10);
   const auto source = std::make_shared<MemoryCheckpoint>(origin);
@@ -266,8 +247,43 @@ TEST_F(ModelTest, LoadsLayersWhenTheyAreUsed) {
   model.set_weight({Role::up, 0}, model.layer(0).of(Role::up) * 2);
   model.evict(0);
   EXPECT_TRUE(at::equal(model.layer(0).of(Role::up), origin.layer(0).of(Role::up) * 2))
-      << "a changed layer stays";
-  EXPECT_EQ(source->reads.size(), 1 + 18u);
+      << "a changed weight stays";
+  EXPECT_EQ(source->reads.size(), 1 + 18 + 8u) << "the others are read again";
+}
+
+TEST_F(ModelTest, LetsReplacedWeightsGoThatCanBeHadAgain) {
+  Model origin = lively_model(tiny_config(), 10);
+  const auto source = std::make_shared<MemoryCheckpoint>(origin);
+  Model model(source, {});
+  const at::Tensor value = origin.layer(1).of(Role::up) * 2;
+  int asked = 0;
+  const WeightSource again = [&] {
+    ++asked;
+    return value.clone();
+  };
+  model.set_weight({Role::up, 1}, value.clone(), again);
+  EXPECT_EQ(model.resident_bytes(), static_cast<int64_t>(value.nbytes()));
+  EXPECT_TRUE(at::equal(model.peek({Role::up, 1}), value));
+  EXPECT_EQ(asked, 0) << "it is in memory";
+  model.evict(1);
+  EXPECT_EQ(model.resident_bytes(), 0);
+  EXPECT_TRUE(at::equal(model.peek({Role::up, 1}), value));
+  EXPECT_TRUE(at::equal(model.peek({Role::down, 1}), origin.layer(1).of(Role::down)));
+  EXPECT_EQ(model.resident_bytes(), 0) << "a look keeps nothing";
+  EXPECT_EQ(source->reads, std::vector<std::string>{"model.layers.1.mlp.down_proj.weight"});
+
+  // Layers keep what replaced them when others go; so do copies.
+  model.remove_layers({0});
+  Model copy = model;
+  EXPECT_TRUE(at::equal(copy.weight({Role::up, 0}), value));
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(at::equal(copy.weight({Role::up, 1}), origin.layer(2).of(Role::up)));
+
+  model.set_weight({Role::embedding}, origin.embedding() * 3);
+  model.final_norm();
+  model.evict(-1);
+  EXPECT_EQ(model.resident_bytes(), static_cast<int64_t>(origin.embedding().nbytes()));
+  EXPECT_TRUE(at::equal(model.embedding(), origin.embedding() * 3)) << "only memory holds it";
 }
 
 TEST_F(ModelTest, RemovalRenumbersAndStillLoadsTheRightLayer) {

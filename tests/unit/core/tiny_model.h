@@ -7,12 +7,14 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "base/rng.h"
 #include "core/model.h"
+#include "core/tensor_util.h"
 
 namespace cupel::core {
 
@@ -55,6 +57,25 @@ inline at::Tensor random_ids(int64_t n, int64_t t, int64_t vocab, uint64_t seed)
     ids.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(vocab))));
   return at::tensor(ids, at::kLong).view({n, t});
 }
+
+/// A checkpoint in memory that notes what is read.
+class MemoryCheckpoint : public format::Checkpoint {
+ public:
+  explicit MemoryCheckpoint(Model& model) : model_(model) { config_ = model.config(); }
+  void read(std::string_view name, std::span<float> out) const override {
+    const at::Tensor w =
+        host_float(model_.weight(*format::id_of_canonical(config_.architecture(), name)));
+    std::copy(floats(w).begin(), floats(w).end(), out.begin());
+    reads.emplace_back(name);
+  }
+  std::string tokenizer_json() const override { return ""; }
+  std::string kind() const override { return "memory"; }
+  std::string fingerprint() const override { return "memory"; }
+  mutable std::vector<std::string> reads;
+
+ private:
+  Model& model_;
+};
 
 /// A folder of its own for one test, removed afterwards.
 class TemporaryFolder {

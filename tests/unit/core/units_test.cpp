@@ -2,11 +2,15 @@
 // Copyright the Cupel authors
 #include "core/pipeline/units.h"
 
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "base/error.h"
+#include "core/tensor_util.h"
 #include "format/layouts/dense.h"
 
 namespace cupel::core {
@@ -46,6 +50,37 @@ TEST_F(UnitStoreTest, TransformsComeBack) {
   EXPECT_EQ(code.arrays.begin()->second.bytes, m.result.code.arrays.begin()->second.bytes);
   EXPECT_EQ(back->front().result.fallback, m.result.fallback);
   EXPECT_EQ(back->front().result.note, m.result.note);
+}
+
+TEST_F(UnitStoreTest, OneCodeOfAUnitComesBack) {
+  const UnitStore store(folder_);
+  std::vector<QuantizedMatrix> unit(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::vector<float> w(24, static_cast<float>(i) + 0.5F);
+    unit[i] = {.name = cat("w", i), .method = "quant.rtn", .relative_error = 0.25};
+    unit[i].result.code = format::dense_code(format::ElementType::f16, 2, 12, w);
+    unit[i].result.note = "a note";
+  }
+  FinishedMatrix second = finished(unit[1], "key", 1);
+  EXPECT_EQ(second.note, "a note");
+  EXPECT_EQ(second.rows, 2);
+  EXPECT_EQ(second.relative_error, 0.25);
+  store.save_codes("key", unit);
+  EXPECT_TRUE(at::equal(decoded_weight(store.load_code(second)), at::full({2, 12}, 1.5)));
+
+  const auto expect_fault = [&](const FinishedMatrix& m, Fault fault, const std::string& text) {
+    try {
+      store.load_code(m);
+      FAIL() << "nothing was thrown";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.fault(), fault);
+      EXPECT_NE(std::string(e.what()).find(text), std::string::npos) << e.what();
+    }
+  };
+  second.index = 0;
+  expect_fault(second, Fault::data, "no codes of w1 at place 0");
+  second.unit = "another";
+  expect_fault(second, Fault::environment, "the codes of w1 are gone");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Copyright the Cupel authors
 #include "export/artifact_writer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -109,6 +110,31 @@ TEST(ArtifactWriter, EqualContentGivesEqualBytes) {
   EXPECT_EQ(bytes, test::bytes_of_file(folder / "b.cupel"));
   EXPECT_EQ(bytes, test::bytes_of_file(folder / "c.cupel"));
   EXPECT_NE(bytes, test::bytes_of_file(folder / "other.cupel"));
+}
+
+TEST(ArtifactWriter, HoldsOneCodeAtATime) {
+  // A layout lives as long as the code that it came with.
+  struct Counted {
+    explicit Counted(int& counter) : alive(counter) { ++alive; }
+    ~Counted() { --alive; }
+    int& alive;
+    std::shared_ptr<const format::Layout> layout;
+  };
+  int alive = 0, most = 0;
+  ArtifactContent content = tiny_content();
+  for (NamedCode& weight : content.weights)
+    weight.code = [&, plain = weight.code] {
+      auto code = plain();
+      const auto counted = std::make_shared<Counted>(alive);
+      counted->layout = code.layout;
+      code.layout = {counted, counted->layout.get()};
+      most = std::max(most, alive);
+      return code;
+    };
+  const TemporaryFolder folder;
+  write_artifact(folder / "a.cupel", content);
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(alive, 0);
 }
 
 TEST(ArtifactWriter, PlanesLieOnPages) {

@@ -52,11 +52,27 @@ inline const char* kTinyConfig = R"({"model_type":"llama","architectures":["Llam
 "num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"tie_word_embeddings":true,
 "hidden_act":"silu","max_position_embeddings":128,"rms_norm_eps":1e-05,"rope_theta":10000.0})";
 
+/// An artifact's content whose codes a test may change.
+struct TinyContent {
+  struct Weight {
+    std::string name;
+    format::WeightCode code;
+  };
+  std::string config_json, tokenizer_json, manifest_json;
+  std::vector<Weight> weights;
+  operator export_::ArtifactContent() const {
+    export_::ArtifactContent out{config_json, tokenizer_json, manifest_json, {}};
+    for (const Weight& w : weights)
+      out.weights.push_back({w.name, [code = w.code] { return code; }});
+    return out;
+  }
+};
+
 /// A complete model of two layers with several layouts, a transform that three weights share, and
 /// short groups.
-inline export_::ArtifactContent tiny_content(uint64_t seed = 1) {
+inline TinyContent tiny_content(uint64_t seed = 1) {
   using format::Role;
-  export_::ArtifactContent content{kTinyConfig, R"({"model":{}})", R"({"seed":1})", {}};
+  TinyContent content{kTinyConfig, R"({"model":{}})", R"({"seed":1})", {}};
   const auto config = format::config_from_json(kTinyConfig);
   const auto dense = format::make_layout("dense", R"({"type":"bf16"})");
   const auto three = format::make_layout("uniform", R"({"bits":3,"group":32,"symmetric":true})");

@@ -8,8 +8,11 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/pipeline/block_handle.h"
 #include "core/pipeline/quantize.h"
+#include "core/tensor_util.h"
 #include "tests/unit/core/tiny_model.h"
 #include "tests/unit/quant/methods_for_test.h"
 
@@ -40,7 +43,7 @@ std::vector<BlockPart> all_parts(const Model& model, int layer) {
 
 struct Outcome {
   std::string key;
-  std::map<std::string, QuantizedMatrix> done;
+  std::map<std::string, FinishedMatrix> done;
   int64_t units = 0, skipped = 0, total = 0;
 };
 
@@ -115,6 +118,55 @@ TEST(BlockHandle, ItsForwardPassIsTheBlockAndHasTheRightGradient) {
   EXPECT_TRUE(at::equal(model.block(1, samples[2]), block.target(2)));  // the model is unharmed
 }
 
+/// Runs the method and returns the most weight bytes that the model held when a unit was done.
+int64_t most_resident(Model& model, const QuantStep& step, UnitStore& store, Outcome& out) {
+  int64_t most = 0;
+  QuantizeJob job{.model = model,
+                  .steps = {step},
+                  .calibration = calibration(),
+                  .model_key = "tiny",
+                  .seed = 3,
+                  .store = store,
+                  .done = out.done,
+                  .on_unit = [&](const auto&, bool skipped, int64_t, int64_t) {
+                    ++out.units;
+                    out.skipped += skipped;
+                    most = std::max(most, model.resident_bytes());
+                  }};
+  out.key = quantize_model(job);
+  return most;
+}
+
+TEST(QuantizeModel, HoldsOneBlockAndGivesFinishedOnesAgain) {
+  format::ModelConfig config = tiny_config();
+  config.layers = 6;
+  Model origin = lively_model(config, 5);
+  const int64_t block = origin.layer(0).bytes();
+  for (const char* method : {"rtn", "gptq", "sign-round"}) {
+    SCOPED_TRACE(method);
+    const TemporaryFolder folder;
+    UnitStore store(folder / "run");
+    const QuantStep how =
+        step(method, std::string(method) == "sign-round" ? "{objective: block, steps: 2, batch: 2}"
+                                                         : "{layout: {uniform: {bits: 4}}}");
+    Outcome once, again;
+    const auto source = std::make_shared<MemoryCheckpoint>(origin);
+    Model model(source, {}), resumed(source, {});
+    EXPECT_EQ(most_resident(model, how, store, once), block);
+    EXPECT_EQ(model.resident_bytes(), 0);
+    EXPECT_EQ(once.done.size(), 6 * 7u);
+    for (const auto& [name, m] : once.done) {
+      const auto id = *format::id_of_canonical(config.architecture(), name);
+      EXPECT_TRUE(at::equal(model.peek(id), decoded_weight(store.load_code(m)))) << name;
+      EXPECT_FALSE(at::equal(model.peek(id), origin.weight(id))) << name;
+    }
+    EXPECT_LE(most_resident(resumed, how, store, again), block);
+    EXPECT_EQ(again.skipped, again.units);
+    const at::Tensor ids = random_ids(1, 9, 37, 8);
+    EXPECT_TRUE(at::equal(model.forward(ids), resumed.forward(ids)));
+  }
+}
+
 TEST(SignRoundOfBlocks, OutputOfTheBlockIsNearer) {
   at::set_num_threads(1);
   for (const char* transform : {"none", "{hadamard: {block: 8}}"}) {
@@ -152,8 +204,8 @@ TEST(SignRoundOfBlocks, AUnitIsABlockAndIsFoundAgain) {
   EXPECT_TRUE(at::equal(first.forward(ids), second.forward(ids)));
   for (const auto& [name, m] : once.done) {
     EXPECT_TRUE(m.weighted) << name;
-    EXPECT_NE(m.result.note.find("block: "), std::string::npos) << m.result.note;
-    EXPECT_EQ(m.result.fallback, "");
+    EXPECT_NE(m.note.find("block: "), std::string::npos) << m.note;
+    EXPECT_EQ(m.fallback, "");
   }
 }
 
@@ -191,8 +243,7 @@ TEST(SignRoundOfBlocks, AnExpertThatNoTokenReachesIsRoundedPlainly) {
   int64_t plain = 0;
   for (const auto& [name, m] : out.done) {
     const bool dead = name.find("experts.3.") != std::string::npos;
-    EXPECT_EQ(m.result.fallback, dead ? "plain rounding: no calibration token reached it" : "")
-        << name;
+    EXPECT_EQ(m.fallback, dead ? "plain rounding: no calibration token reached it" : "") << name;
     EXPECT_EQ(m.weighted, !dead) << name;
     EXPECT_LT(m.relative_error, 0.1) << name;
     plain += dead;

@@ -196,7 +196,7 @@ std::string write_packed(const TinyModel& model, const Packing& packing, const s
       code.layout->decode(code, values);
       format::undo_on_weight(transform, values.data(), rows, cols);
     }
-    content.weights.push_back({weight, std::move(code)});
+    content.weights.push_back({weight, [code = std::move(code)] { return code; }});
   }
   const std::string path = temporary_path(name);
   export_::write_artifact(path, content);
