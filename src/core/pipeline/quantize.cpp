@@ -8,6 +8,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/zeros.h>
 #include <fnmatch.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <sstream>
@@ -223,6 +224,8 @@ class Pass {
       for (Stage& stage : block.stages) key = run_stage(block.layer, stage, key);
       if (block.layer >= 0) advance(block);
       job_.model.evict(block.layer);
+      // glibc keeps freed memory below 32 MiB in its heap, where pieces add up block after block.
+      malloc_trim(0);
       return key;
     });
   }
