@@ -73,6 +73,8 @@ struct AutoParams : core::QuantizerParams {
             "divergence measured with this group alone rounded; the Fisher information of its "
             "weights; their gradient's size; the moments of both sides");
     v.field("transform", transform, "change of basis of the inputs before rounding");
+    v.field("activations", activations,
+            "how the inputs of the multiplication are rounded at run time, after the transform");
     v.field("order", order, core::feedback_order_names(),
             "inputs of most energy first, or as they lie");
     v.field("damp", damp, "share of the mean diagonal of H added to it").in(0, 1);

@@ -46,7 +46,7 @@ class Activations(unittest.TestCase):
         r = cupel("eval", self.artifact, "--engine", engine, "--perplexity", ROOT / "data/heldout.txt", "--length", 64,
                   "--blocks", 4, "--json", out)
         self.assertEqual(r.returncode, 0, r.stderr)
-        return json.loads(out.read_text())["perplexity"]["value"]
+        return json.loads(out.read_text())["perplexity"][0]["value"]
 
     def test_inspect_says_so(self):
         r = cupel("inspect", self.artifact, "--verify")

@@ -145,6 +145,8 @@ void UnitStore::save_stats(const std::string& key, const Stats& stats) const {
     put(file, "/tokens", Array::of<int64_t>(ElementType::i64, {1}, std::span(&tokens, 1)));
     if (stats.second_moment_ii.defined())
       put(file, "/second_moment", array_of(stats.second_moment_ii));
+    if (stats.cross_moment_ii.defined())
+      put(file, "/cross_moment", array_of(stats.cross_moment_ii));
     if (stats.absmax_i.defined()) put(file, "/absmax", array_of(stats.absmax_i));
     if (stats.abs_sum_i.defined()) put(file, "/abs_sum", array_of(stats.abs_sum_i));
     file.close();
@@ -159,6 +161,7 @@ std::optional<Stats> UnitStore::load_stats(const std::string& key) const {
     Stats stats;
     stats.tokens = file.read("/tokens").as<int64_t>()[0];
     if (file.has("/second_moment")) stats.second_moment_ii = tensor_of(file.read("/second_moment"));
+    if (file.has("/cross_moment")) stats.cross_moment_ii = tensor_of(file.read("/cross_moment"));
     if (file.has("/absmax")) stats.absmax_i = tensor_of(file.read("/absmax"));
     if (file.has("/abs_sum")) stats.abs_sum_i = tensor_of(file.read("/abs_sum"));
     return std::optional(std::move(stats));

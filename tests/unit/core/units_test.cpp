@@ -28,7 +28,11 @@ TEST_F(UnitStoreTest, StatisticsComeBack) {
     for (const bool absmax : {false, true})
       for (const bool abs_sum : {false, true}) {
         Stats stats;
-        stats.add({.second_moment = second_moment, .absmax = absmax, .abs_sum = abs_sum}, x);
+        stats.add({.second_moment = second_moment,
+                   .absmax = absmax,
+                   .abs_sum = abs_sum,
+                   .cross_moment = second_moment},
+                  x, 2 * x);
         store.save_stats("key", stats);
         const auto back = store.load_stats("key");
         ASSERT_TRUE(back.has_value());
@@ -41,6 +45,7 @@ TEST_F(UnitStoreTest, StatisticsComeBack) {
           }
         };
         expect_same(back->second_moment_ii, stats.second_moment_ii, second_moment);
+        expect_same(back->cross_moment_ii, stats.cross_moment_ii, second_moment);
         expect_same(back->absmax_i, stats.absmax_i, absmax);
         expect_same(back->abs_sum_i, stats.abs_sum_i, abs_sum);
       }
