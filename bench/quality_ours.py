@@ -14,6 +14,7 @@ METHODS = {
                                 + HADAMARD.replace("{", "{{").replace("}", "}}") + "}}",
 }
 LUT = "layout: {lut: {grid: gaussian, bits: %d, group: %d}}"
+OTHER_EMBEDDING = EMBEDDING.replace("bits: 8", "bits: %d")
 BITS = (2, 3, 4, 5, 6, 8)
 GROUPS = {2: (32, 64), 3: (64,), 4: (64,)}  # other widths: 64
 # One point each: name to the method's step.
@@ -71,6 +72,8 @@ def points():
             for group in GROUPS.get(bits, (64,)):
                 out[f"{method} {bits} bits g{group}"] = [EMBEDDING, step.format(layout=UNIFORM % (bits, group))]
     out.update({name: [EMBEDDING, step] for name, step in SINGLE.items()})
+    out.update({f"gptq+hadamard lut {b} g64, embedding {e} bits": [OTHER_EMBEDDING % e, SINGLE[f"gptq+hadamard lut {b} g64"]]
+                for b, e in ((3, 4), (4, 5), (5, 6))})
     out.update({name: [step] for name, step in WHOLE.items()})
     return out
 

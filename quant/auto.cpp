@@ -88,6 +88,8 @@ struct AutoParams : core::QuantizerParams {
          "finer and coarser) and the mix is solved anew")
         .in(0, 8);
     v.field("transform", transform, "change of basis of the inputs before rounding");
+    v.field("activations", activations,
+            "how the inputs of the multiplication are rounded at run time, after the transform");
     v.field("order", order, core::feedback_order_names(),
             "inputs of most energy first, or as they lie");
     v.field("damp", damp, "share of the mean diagonal of H added to it").in(0, 1);

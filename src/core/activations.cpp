@@ -140,24 +140,32 @@ std::string activation_text(const Choice& activations) {
                                           : numbers_name(p->rounding()) + ", static scale";
 }
 
-void round_inputs(const Choice& activations, std::span<MatrixResult> results, const Stats& stats) {
+ChosenRounding rounding_for(const Choice& activations, const format::InputTransform& transform,
+                            const Stats& stats) {
   const c10::NoGradGuard no_grad;
   const AnyRoundedParams* p = rounded_params(activations);
-  if (!p || results.empty()) return;
-  InputRounding rounding = p->rounding();
-  std::string fallback;
-  if (p->scale == ScaleSource::from_calibration) {
-    const std::string why = no_scale(stats);
-    if (why.empty())
-      rounding.scale = best_scale(rounding, magnitudes(results.front().code.input, stats));
-    else
-      fallback = cat("inputs scaled token by token: ", why);
-  }
+  if (!p) return {};
+  ChosenRounding chosen{p->rounding(), ""};
+  if (p->scale == ScaleSource::dynamic) return chosen;
+  const std::string why = no_scale(stats);
+  if (why.empty())
+    chosen.rounding.scale = best_scale(chosen.rounding, magnitudes(transform, stats));
+  else
+    chosen.fallback = cat("inputs scaled token by token: ", why);
+  return chosen;
+}
+
+void round_inputs(const Choice& activations, std::span<MatrixResult> results, const Stats& stats) {
+  if (results.empty()) return;
+  const format::InputTransform& transform = results.front().code.input;
+  const ChosenRounding chosen = rounding_for(activations, transform, stats);
+  if (chosen.rounding.none()) return;
   for (MatrixResult& result : results) {
-    CUPEL_ASSERT(result.code.input.id == results.front().code.input.id);
-    result.code.rounding = rounding;
-    add_note(result, "inputs " + description(rounding));
-    if (!fallback.empty()) result.fallback += (result.fallback.empty() ? "" : "; ") + fallback;
+    CUPEL_ASSERT(result.code.input.id == transform.id);
+    result.code.rounding = chosen.rounding;
+    add_note(result, "inputs " + description(chosen.rounding));
+    if (!chosen.fallback.empty())
+      result.fallback += (result.fallback.empty() ? "" : "; ") + chosen.fallback;
   }
 }
 

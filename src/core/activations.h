@@ -25,6 +25,14 @@ Needs activation_needs(const Choice& activations);
 /// For people: "int8 per token", "int8, static scale"; "" for none.
 std::string activation_text(const Choice& activations);
 
+/// What the choice means for a group.
+struct ChosenRounding {
+  format::InputRounding rounding;
+  std::string fallback;  ///< not empty: what takes the place of a static scale, and why
+};
+ChosenRounding rounding_for(const Choice& activations, const format::InputTransform& transform,
+                            const Stats& stats);
+
 /// Decides how the input of these matrices is rounded, which share it and its transform, and says
 /// so in their notes. Where calibration has no answer the scale is each token's own, as a fallback
 /// by name.

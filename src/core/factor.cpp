@@ -85,8 +85,9 @@ std::vector<int64_t> processing_order(const at::Tensor& energy_i, int64_t tile,
   return inputs;
 }
 
-/// H per token + damping in reverse order of processing, padded with a diagonal to whole tiles of the
-/// factorisation: its lower Cholesky factor, read backwards, is the upper one that runs forward.
+/// H per token + damping in reverse order of processing, padded with a diagonal to whole tiles of
+/// the factorisation: its lower Cholesky factor, read backwards, is the upper one that runs
+/// forward.
 at::Tensor reversed(const Moment& moment, const std::vector<int64_t>& inputs, double damp) {
   const at::Tensor& h_ii = moment.h_ii;
   const int64_t n = h_ii.size(0);

@@ -33,6 +33,7 @@ struct PreparedMetric {
   Metric metric;
   std::vector<RowFactor> rows;
   std::shared_ptr<const Factor> outputs;
+  at::Tensor shift_ii;  ///< D on the weights' device: what is rounded is W' + W' D; undefined: W'
   std::string note;
   std::string
       fallback;  ///< not empty: what takes its place, and why ("plain rounding: no token ...")
@@ -91,6 +92,9 @@ class GroupMetric {
   std::size_t matrix_ = 0;  ///< that `prepared_` was made for
 };
 
+/// What the code is to come near: the weight in the basis of the transform, shifted by the metric.
+at::Tensor target_of(const at::Tensor& w_oi, const PreparedMetric& metric,
+                     const MetricRounding& rounding);
 /// Transforms and rounds one matrix.
 MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
                           const PreparedMetric& metric, const MetricRounding& rounding);

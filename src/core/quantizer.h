@@ -26,6 +26,8 @@ struct MatrixGroup {
   /// Per matrix, where the method asked for them; null where calibration never reached it. Owned by
   /// the pipeline.
   std::vector<const GradientStats*> gradients;
+  /// How its input is going to be rounded; null: not known, or not at all.
+  const Choice* activations = nullptr;
   const GradientStats* gradient(std::size_t m) const {
     return m < gradients.size() ? gradients[m] : nullptr;
   }

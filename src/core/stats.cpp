@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace cupel::core {
 namespace {
 
@@ -33,7 +35,7 @@ bool all_finite(const at::Tensor& t) {
 
 }  // namespace
 
-void Stats::add(const Needs& needs, const at::Tensor& x) {
+void Stats::add(const Needs& needs, const at::Tensor& x, const at::Tensor& original) {
   const c10::NoGradGuard no_grad;
   const int64_t width = x.size(-1);
   const at::Tensor x_ti = x.reshape({-1, width});
@@ -51,11 +53,27 @@ void Stats::add(const Needs& needs, const at::Tensor& x) {
     if (needs.abs_sum) abs_sum_i.add_(piece.abs().sum(0, false, at::kDouble));
   }
   if (needs.inputs && x_ti.size(0) > 0) inputs.push_back(x_ti.detach().to(at::kFloat));
+  if (needs.cross_moment && original.defined()) add_cross(needs, x_ti, original);
   tokens += x_ti.size(0);
 }
 
+void Stats::add_cross(const Needs& needs, const at::Tensor& x_ti, const at::Tensor& original) {
+  const at::Tensor original_ti = original.reshape({-1, original.size(-1)}).to(at::kFloat);
+  CUPEL_ASSERT(original_ti.sizes() == x_ti.sizes());
+  if (!cross_moment_ii.defined())
+    cross_moment_ii = at::zeros({x_ti.size(1), x_ti.size(1)},
+                                at::TensorOptions(at::kDouble).device(x_ti.device()));
+  for (int64_t t = 0; t < x_ti.size(0); t += kPieceTokens) {
+    const int64_t end = std::min(t + kPieceTokens, x_ti.size(0));
+    cross_moment_ii.add_(
+        at::matmul(original_ti.slice(0, t, end).t(), x_ti.slice(0, t, end).to(at::kFloat)));
+  }
+  if (needs.inputs && x_ti.size(0) > 0) original_inputs.push_back(original_ti.detach());
+}
+
 bool Stats::finite() const {
-  return all_finite(second_moment_ii) && all_finite(absmax_i) && all_finite(abs_sum_i);
+  return all_finite(cross_moment_ii) && all_finite(second_moment_ii) && all_finite(absmax_i) &&
+         all_finite(abs_sum_i);
 }
 
 }  // namespace cupel::core

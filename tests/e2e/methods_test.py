@@ -67,7 +67,7 @@ class Methods(unittest.TestCase):
                 self.assertIn("layout must be", r.stderr)
 
     def test_metrics(self):
-        for metric in ("activation", "fisher", "guided", "two-sided"):
+        for metric in ("activation", "asymmetric", "fisher", "guided", "two-sided"):
             with self.subTest(metric=metric):
                 r, _ = self.run_step(f'quant.gptq: {{layers: "*", layout: {{uniform: {{bits: 3}}}}, metric: {metric}, passes: 1}}')
                 self.assertEqual(r.returncode, 0, r.stderr)

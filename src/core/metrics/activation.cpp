@@ -42,8 +42,11 @@ at::Tensor residual_cost(const Factor& factor) {
 }  // namespace
 
 PreparedMetric activation_metric(const MetricSource& source) {
+  return activation_metric(source, moment_of(source));
+}
+
+PreparedMetric activation_metric(const MetricSource& source, const at::Tensor& h_ii) {
   PreparedMetric out;
-  const at::Tensor h_ii = moment_of(source);
   if (source.with_feedback) {
     auto factor = factor_of(h_ii, source.stats.tokens, source, out);
     if (!factor->usable()) return out;

@@ -14,6 +14,10 @@ struct NoneMetricParams : Params {
 struct ActivationMetricParams : Params {
   void visit(ParamVisitor&) override {}
 };
+struct AsymmetricMetricParams : Params {
+  double strength = 1;
+  void visit(ParamVisitor& v) override;
+};
 struct FisherMetricParams : Params {
   void visit(ParamVisitor&) override {}
 };
@@ -28,6 +32,7 @@ struct TwoSidedMetricParams : Params {
 
 std::unique_ptr<const MetricProvider> make_none_metric(const NoneMetricParams& params);
 std::unique_ptr<const MetricProvider> make_activation_metric(const ActivationMetricParams& params);
+std::unique_ptr<const MetricProvider> make_asymmetric_metric(const AsymmetricMetricParams& params);
 std::unique_ptr<const MetricProvider> make_fisher_metric(const FisherMetricParams& params);
 std::unique_ptr<const MetricProvider> make_guided_metric(const GuidedMetricParams& params);
 std::unique_ptr<const MetricProvider> make_two_sided_metric(const TwoSidedMetricParams& params);
@@ -40,7 +45,9 @@ std::shared_ptr<const Factor> factor_of(const at::Tensor& h_ii, int64_t tokens,
                                         const MetricSource& source, PreparedMetric& out);
 /// "damping 0.01, 3 inputs always zero".
 std::string describe(const Factor& factor);
-/// The activation metric itself, which others add to.
+/// The activation metric itself, which others add to; by another second moment (a sum over the
+/// tokens, in the basis of the transform) where that is given.
 PreparedMetric activation_metric(const MetricSource& source);
+PreparedMetric activation_metric(const MetricSource& source, const at::Tensor& h_ii);
 
 }  // namespace cupel::core

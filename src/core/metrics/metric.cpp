@@ -2,6 +2,8 @@
 // Copyright the Cupel authors
 #include "core/metric.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/matmul.h>
 #include <c10/core/GradMode.h>
 
 #include "base/error.h"
@@ -16,6 +18,9 @@ const std::vector<Alternative>& metric_alternatives() {
       {"none", "every error counts the same", [] { return std::make_shared<NoneMetricParams>(); }},
       {"activation", "the second moment of the input: the error of the layer's output",
        [] { return std::make_shared<ActivationMetricParams>(); }},
+      {"asymmetric",
+       "the error against the original's output, from the quantized model's input (GPTAQ)",
+       [] { return std::make_shared<AsymmetricMetricParams>(); }},
       {"fisher", "the squared gradient of each weight",
        [] { return std::make_shared<FisherMetricParams>(); }},
       {"guided", "second moments weighted by output gradients, per group of outputs (GuidedQuant)",
@@ -30,6 +35,8 @@ std::unique_ptr<const MetricProvider> make_metric(const Choice& choice) {
   if (choice.name == "none") return make_none_metric(choice.as<NoneMetricParams>());
   if (choice.name == "activation")
     return make_activation_metric(choice.as<ActivationMetricParams>());
+  if (choice.name == "asymmetric")
+    return make_asymmetric_metric(choice.as<AsymmetricMetricParams>());
   if (choice.name == "fisher") return make_fisher_metric(choice.as<FisherMetricParams>());
   if (choice.name == "guided") return make_guided_metric(choice.as<GuidedMetricParams>());
   if (choice.name == "two-sided") return make_two_sided_metric(choice.as<TwoSidedMetricParams>());
@@ -73,12 +80,19 @@ const PreparedMetric& GroupMetric::of(std::size_t matrix) {
   return *prepared_;
 }
 
+at::Tensor target_of(const at::Tensor& w_oi, const PreparedMetric& metric,
+                     const MetricRounding& r) {
+  const at::Tensor w = transform_weight(r.transform, w_oi);
+  if (!metric.shift_ii.defined()) return w;
+  return w + at::matmul(w.to(at::kDouble), metric.shift_ii).to(at::kFloat);
+}
+
 MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
                           const PreparedMetric& metric, const MetricRounding& r) {
   MatrixResult result;
   result.code = in_frame(cat("rounding ", name), [&] {
     return encode(
-        r.code, transform_weight(r.transform, w_oi), metric.metric,
+        r.code, target_of(w_oi, metric, r), metric.metric,
         FeedbackPlan{
             .rows = metric.rows, .outputs = metric.outputs, .block = r.block, .passes = r.passes});
   });

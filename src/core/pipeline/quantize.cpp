@@ -70,6 +70,7 @@ class Pass {
     plan();
     hidden_ = embed_calibration();
     std::string state = key_of({"calibration", calibration_key(), job_.model_key, cat(job_.seed)});
+    if (original_) original_hidden_ = hidden_;
     make_plans(state);
     for (BlockPlan& block : blocks_) state = run_block(block, state);
     return key_of({"quantized", state});
@@ -175,6 +176,7 @@ class Pass {
     }
     total_ += static_cast<int64_t>(stage.units.size());
     needs_any_ = needs_any_ || stage.needs.any();
+    if (stage.needs.cross_moment && !original_) original_ = job_.model;
     if (!stage.units.empty()) block.stages.push_back(std::move(stage));
   }
 
@@ -194,7 +196,11 @@ class Pass {
   /// An untied embedding is looked up, never multiplied: no input statistics exist for it.
   Needs needs_of(const QuantStep& step, Role role) const {
     if (is_looked_up(role)) return {};
-    return step.quantizer->needs() | activation_needs(step.params->activations);
+    Needs needs = step.quantizer->needs() | activation_needs(step.params->activations);
+    // Moments of rounded inputs can be taken only when their transform is known.
+    needs.inputs =
+        needs.inputs || (needs.cross_moment && !activation_text(step.params->activations).empty());
+    return needs;
   }
 
   bool is_looked_up(Role role) const {
@@ -305,19 +311,34 @@ class Pass {
   Stats statistics(int layer, Stage& stage) {
     if (gradient_needs_.any()) find_gradients(stage);
     Stats stats;
+    at::Tensor original;
     const Tap tap = [&](const WeightId& first, const at::Tensor& x) {
       if (first != stage.first) return true;
       add_guided(stage, stats.tokens, x);
-      stats.add(stage.needs, x);
+      stats.add(stage.needs, x, original);
       return false;
     };
-    for (const at::Tensor& x : hidden_) {
+    for (std::size_t n = 0; n < hidden_.size(); ++n) {
+      original = original_input(layer, stage, n);
       if (layer >= 0)
-        job_.model.block(layer, x, tap);
+        job_.model.block(layer, hidden_[n], tap);
       else
-        stats.add(stage.needs, job_.model.normalized(x));
+        stats.add(stage.needs, job_.model.normalized(hidden_[n]), original);
     }
     return stats;
+  }
+
+  /// What the stage reads of sample n in the original model, if it wants to know. The tokens of an
+  /// expert are not the same there: undefined.
+  at::Tensor original_input(int layer, const Stage& stage, std::size_t n) {
+    at::Tensor input;
+    if (!stage.needs.cross_moment || stage.first.expert >= 0) return input;
+    if (layer < 0) return original_->normalized(original_hidden_[n]);
+    original_->block(layer, original_hidden_[n], [&](const WeightId& first, const at::Tensor& x) {
+      if (first == stage.first) input = x;
+      return first != stage.first;
+    });
+    return input;
   }
 
   /// The gradients of the stage's matrices. The first stage that is not found finished makes those
@@ -355,6 +376,7 @@ class Pass {
   std::vector<QuantizedMatrix> quantize(const Unit& unit, const Stage& stage, const Stats& input) {
     MatrixGroup group;
     group.id = group_id(arch_, unit.weights.front());
+    group.activations = &unit.step->params->activations;
     for (const WeightId& id : unit.weights) {
       group.names.push_back(canonical_name(arch_, id));
       group.weights_oi.push_back(job_.model.weight(id).to(at::kFloat).contiguous());
@@ -410,6 +432,9 @@ class Pass {
           at::isfinite(x).all().item<bool>(), data, "the output of layer ", block.layer,
           " is not finite on calibration text; the weights hold NaN or infinity, or overflow");
     }
+    if (!original_) return;
+    for (at::Tensor& x : original_hidden_) x = original_->block(block.layer, x);
+    original_->evict(block.layer);
   }
 
   QuantizeJob& job_;
@@ -419,6 +444,10 @@ class Pass {
   int64_t finished_ = 0, total_ = 0;
   bool needs_any_ = false;
   GradientNeeds gradient_needs_;
+  /// For steps that compare inputs with the original's: the model before this pass, and its hidden
+  /// states. Twice the memory of a pass without.
+  std::optional<Model> original_;
+  std::vector<at::Tensor> original_hidden_;
   std::optional<Model> untouched_;  ///< shares the weights that were not replaced yet
   std::optional<Gradients> gradients_;
 };

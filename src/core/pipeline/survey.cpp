@@ -125,7 +125,8 @@ class Surveyor {
   void add(std::map<std::size_t, Stats>& stats, const at::Tensor& x, Reads&& reads) const {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (planners_[groups_[g].step] && reads(groups_[g].first))
-        stats[g].add(job_.steps[groups_[g].step].quantizer->needs(), x);
+        // It walks through the original: its inputs are the original's.
+        stats[g].add(job_.steps[groups_[g].step].quantizer->needs(), x, x);
   }
 
   void show(int layer, std::map<std::size_t, Stats>& stats) {

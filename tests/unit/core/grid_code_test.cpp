@@ -163,8 +163,7 @@ TEST(ScaleSearch, ExactIsTheBestOfAllScalesByBruteForce) {
       if (std::isnan(scale)) continue;
       const float sign = std::signbit(scale) ? -1.0f : 1.0f;
       least = std::min(least, grid_error(levels, sign, std::fabs(scale) * outer, values,
-                                         h.const_data_ptr<float>())
-                                  );
+                                         h.const_data_ptr<float>()));
     }
     EXPECT_LE(found.error, least * (1 + 1e-6)) << k;
   }

@@ -4,13 +4,17 @@
 #include "core/metric.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/linalg_solve.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
 #include <gtest/gtest.h>
 
+#include "core/activations.h"
+#include "core/rounded_input.h"
 #include "core/tensor_util.h"
 #include "tests/unit/core/quant_data.h"
 
@@ -129,6 +133,93 @@ TEST(Metrics, AMissingGradientIsAFallbackThatIsNamed) {
         << name;
     EXPECT_TRUE(at::equal(decode(results.front().code), rounded(c, "activation"))) << name;
   }
+}
+
+/// A case whose inputs are not those of the original: noise, and a part that was lost.
+Case drifted_case(at::Tensor& original_ti) {
+  Case c = make_case();
+  original_ti = c.x_ti;
+  c.x_ti = 0.8 * c.x_ti + 0.2 * c.x_ti.roll(1, 1) + 0.1 * normals({kTokens, kInputs}, "drift");
+  c.stats = {};
+  c.stats.add({.second_moment = true, .inputs = true, .cross_moment = true}, c.x_ti, original_ti);
+  return c;
+}
+
+/// |W x - V x~|^2 over the tokens, x~ as given.
+double drifted_loss(const Case& c, const at::Tensor& original_ti, const at::Tensor& now_ti,
+                    const at::Tensor& v_oi) {
+  const at::Tensor e =
+      at::matmul(original_ti.to(at::kDouble), c.group.weights_oi[0].t().to(at::kDouble)) -
+      at::matmul(now_ti.to(at::kDouble), v_oi.t().to(at::kDouble));
+  return (e * e).sum().item<double>();
+}
+
+TEST(Metrics, AsymmetricAimsAtTheRegressionOfTheOriginalsOutput) {
+  at::Tensor original_ti;
+  const Case c = drifted_case(original_ti);
+  const auto provider = make_metric(Choice(metric_alternatives(), "asymmetric"));
+  const format::InputTransform identity;
+  const PreparedMetric prepared = provider->prepare({.group = c.group,
+                                                     .matrix = 0,
+                                                     .stats = c.stats,
+                                                     .transform = identity,
+                                                     .feedback = {.damp = 0},
+                                                     .with_feedback = false});
+  const auto code =
+      make_code(format::make_layout("uniform", R"({"bits":3,"group":32})"), ScaleRule::mse);
+  const at::Tensor target =
+      target_of(c.group.weights_oi[0], prepared,
+                {.code = *code, .transform = identity, .metric = *provider, .feedback = {}});
+  // The oracle: least squares in float64 by the inputs themselves.
+  const at::Tensor x = c.x_ti.to(at::kDouble), w = c.group.weights_oi[0].to(at::kDouble);
+  const at::Tensor y = at::matmul(original_ti.to(at::kDouble), w.t());
+  const at::Tensor best = at::linalg_solve(at::matmul(x.t(), x), at::matmul(x.t(), y)).t();
+  const auto loss = [&](const at::Tensor& v) { return drifted_loss(c, original_ti, c.x_ti, v); };
+  EXPECT_LT(loss(target), (1 + 1e-4) * loss(best));
+  EXPECT_GT(loss(c.group.weights_oi[0]), 2 * loss(best));
+}
+
+TEST(Metrics, AsymmetricLowersTheErrorAgainstTheOriginalsOutput) {
+  at::Tensor original_ti;
+  const Case c = drifted_case(original_ti);
+  const double plain = drifted_loss(c, original_ti, c.x_ti, rounded(c, "activation")),
+               shifted = drifted_loss(c, original_ti, c.x_ti, rounded(c, "asymmetric"));
+  EXPECT_LT(shifted, 0.5 * plain);
+  EXPECT_LT(drifted_loss(c, original_ti, c.x_ti, rounded(c, "asymmetric", 1)), shifted);
+}
+
+TEST(Metrics, AsymmetricOfTheOriginalsOwnInputsIsActivation) {
+  const Case c = make_case();
+  EXPECT_TRUE(at::equal(rounded(c, "asymmetric"), rounded(c, "activation")));
+}
+
+TEST(Metrics, AsymmetricTakesInputsAsTheyWillBeRounded) {
+  at::Tensor original_ti;
+  Case c = drifted_case(original_ti);
+  Choice int4(activation_alternatives(), "int4");
+  const at::Tensor now_ti = round_input({format::InputRounding::Numbers::integer, 4, 0, 0}, c.x_ti);
+  const double unaware = drifted_loss(c, original_ti, now_ti, rounded(c, "activation"));
+  c.group.activations = &int4;
+  EXPECT_LT(drifted_loss(c, original_ti, now_ti, rounded(c, "asymmetric")), 0.5 * unaware);
+  // The same from sums of the rounded inputs: the kept ones are what they were made of.
+  Case sums = c;
+  sums.stats = {};
+  sums.stats.add({.second_moment = true, .cross_moment = true}, now_ti, original_ti);
+  EXPECT_TRUE(at::allclose(rounded(c, "asymmetric"), rounded(sums, "asymmetric"), 1e-3, 1e-3));
+}
+
+TEST(Metrics, AsymmetricWithoutTheOriginalIsAFallbackThatIsNamed) {
+  Case c = make_case();
+  c.stats = {};
+  c.stats.add({.second_moment = true}, c.x_ti);
+  const auto code =
+      make_code(format::make_layout("uniform", R"({"bits":3,"group":32})"), ScaleRule::mse);
+  const auto metric = make_metric(Choice(metric_alternatives(), "asymmetric"));
+  const auto results = round_group(
+      c.group, c.stats, {.code = *code, .transform = {}, .metric = *metric, .feedback = {}});
+  EXPECT_EQ(results.front().fallback,
+            "metric activation: the original's inputs at its tokens are not known");
+  EXPECT_TRUE(at::equal(decode(results.front().code), rounded(c, "activation")));
 }
 
 TEST(Metrics, FisherWeightsTheScales) {

@@ -39,7 +39,12 @@ inline at::Tensor correlated_inputs(int64_t tokens, int64_t inputs, const std::s
 
 inline Stats stats_of(const at::Tensor& x_ti) {
   Stats stats;
-  stats.add({.second_moment = true, .absmax = true, .abs_sum = true, .inputs = true}, x_ti);
+  stats.add({.second_moment = true,
+             .absmax = true,
+             .abs_sum = true,
+             .inputs = true,
+             .cross_moment = true},
+            x_ti, x_ti);
   return stats;
 }
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "core/code.h"
 #include "core/tensor_util.h"
@@ -91,7 +92,7 @@ std::vector<Case> cases(bool refused) {
     // Scales from calibration are no name of their own.
     for (const char* static_scale : {"activations: {int8: {scale: static}}",
                                      "activations: {fp8: {scale: static}}, transform: hadamard"})
-      for (const std::string& layout : {std::string("uniform"), own})
+      for (const std::string& layout : std::set<std::string>{"uniform", own})
         add({method.name, layout, static_scale});
   }
   return all;
