@@ -7,6 +7,7 @@
 #include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -53,12 +54,17 @@ struct PipelineRun {
     return {first, first + count};
   }
 
-  std::string write() {
+  /// `edit` sees each code before it is written.
+  std::string write(
+      const std::function<void(const std::string& name, format::WeightCode&)>& edit = {}) {
     export_::ArtifactContent content{format::config_to_json(model.config()), "", "{}", {}};
     for (const auto& [name, value] : model.named_weights()) {
       if (const auto found = done.find(name); found != done.end()) {
-        content.weights.push_back(
-            {name, [this, &matrix = found->second] { return store.load_code(matrix); }});
+        content.weights.push_back({name, [this, &matrix = found->second, &edit] {
+                                     format::WeightCode code = store.load_code(matrix);
+                                     if (edit) edit(matrix.name, code);
+                                     return code;
+                                   }});
         continue;
       }
       const at::Tensor host = core::host_float(value);

@@ -120,8 +120,9 @@ TEST(RoundedModel, AMethodThatTakesTheBlockAsAWholeRoundsEachInputOnItsOwn) {
 TEST(RoundedModel, AFileThatRoundsASharedInputInTwoWaysIsRefused) {
   PipelineRun run(core::lively_model(core::tiny_config(), 8),
                   {{"rtn", "{layout: {uniform: {bits: 8}}, activations: int8}"}});
-  run.done.at("model.layers.1.mlp.up_proj.weight").rounding = {};
-  const std::string path = run.write();
+  const std::string path = run.write([](const std::string& name, format::WeightCode& code) {
+    if (name == "model.layers.1.mlp.up_proj.weight") code.rounding = {};
+  });
   try {
     runtime::Model::open(path, {});
     ADD_FAILURE() << "no error";

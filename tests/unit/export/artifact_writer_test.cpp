@@ -3,6 +3,7 @@
 #include "export/artifact_writer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "format/artifact.h"
 #include "format/h5.h"
 #include "tests/unit/export/tiny_model.h"
@@ -112,15 +114,16 @@ TEST(ArtifactWriter, EqualContentGivesEqualBytes) {
   EXPECT_NE(bytes, test::bytes_of_file(folder / "other.cupel"));
 }
 
-TEST(ArtifactWriter, HoldsOneCodeAtATime) {
+TEST(ArtifactWriter, HoldsAFewCodesAtATime) {
   // A layout lives as long as the code that it came with.
   struct Counted {
-    explicit Counted(int& counter) : alive(counter) { ++alive; }
+    explicit Counted(std::atomic<int>& counter) : alive(counter) { ++alive; }
     ~Counted() { --alive; }
-    int& alive;
+    std::atomic<int>& alive;
     std::shared_ptr<const format::Layout> layout;
   };
-  int alive = 0, most = 0;
+  std::atomic<int> alive = 0;
+  int most = 0;
   ArtifactContent content = tiny_content();
   for (NamedCode& weight : content.weights)
     weight.code = [&, plain = weight.code] {
@@ -128,12 +131,12 @@ TEST(ArtifactWriter, HoldsOneCodeAtATime) {
       const auto counted = std::make_shared<Counted>(alive);
       counted->layout = code.layout;
       code.layout = {counted, counted->layout.get()};
-      most = std::max(most, alive);
+      most = std::max(most, alive.load());
       return code;
     };
   const TemporaryFolder folder;
   write_artifact(folder / "a.cupel", content);
-  EXPECT_EQ(most, 1);
+  EXPECT_LE(most, usable_processors() + 1);  // those in work, and the next
   EXPECT_EQ(alive, 0);
 }
 
