@@ -28,6 +28,8 @@ namespace {
 using format::Role;
 using format::WeightId;
 
+constexpr int64_t kMeasuredRows = 512;
+
 /// A set of matrices that one step quantizes together: the part of an input group that falls to it.
 struct Unit {
   const QuantStep* step = nullptr;
@@ -398,16 +400,21 @@ class Pass {
   static QuantizedMatrix measured(const std::string& name, const std::string& method,
                                   MatrixResult result, const at::Tensor& w_oi, const Stats& input) {
     QuantizedMatrix m{name, method, std::move(result), 0, false};
-    const at::Tensor w = w_oi.to(at::kDouble);
-    const at::Tensor error = w - decoded_weight(m.result.code).to(w.device());
     m.weighted = input.second_moment_ii.defined() && input.finite() && input.tokens > 0;
+    const at::Tensor h_ii = m.weighted ? input.second_moment_ii.to(w_oi.device()) : at::Tensor();
     const auto energy = [&](const at::Tensor& e_oi) {
-      if (!m.weighted) return (e_oi * e_oi).sum().item<double>();
-      const at::Tensor h = input.second_moment_ii.to(e_oi.device());
-      return (at::matmul(e_oi, h) * e_oi).sum().item<double>();
+      return ((m.weighted ? at::matmul(e_oi, h_ii) : e_oi) * e_oi).sum().item<double>();
     };
-    const double scale = energy(w);
-    m.relative_error = scale > 0 ? energy(error) / scale : 0;
+    const at::Tensor v_oi = decoded_weight(m.result.code).to(w_oi.device());
+    double whole = 0, lost = 0;
+    // In pieces: a whole matrix in float64, times a moment, would be the most that a run holds.
+    for (int64_t o = 0; o < w_oi.size(0); o += kMeasuredRows) {
+      const int64_t end = std::min(w_oi.size(0), o + kMeasuredRows);
+      const at::Tensor piece_oi = w_oi.slice(0, o, end).to(at::kDouble);
+      whole += energy(piece_oi);
+      lost += energy(piece_oi - v_oi.slice(0, o, end));
+    }
+    m.relative_error = whole > 0 ? lost / whole : 0;
     return m;
   }
 
