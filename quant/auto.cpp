@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
 //
-// Idea: bits where the loss feels them: measure each matrix at every layout, then solve for the
-// mix. Formula: min sum_m c_m(l_m) s.t. sum_m bytes_m(l_m) <= budget; c_m by the chosen score.
+// Idea: bits where the loss feels them: measure each matrix at every layout, solve for the mix.
+// Formula: min sum_m c_m(l_m) s.t. sum_m bytes_m(l_m) <= budget; c_m by the chosen score.
 // Source: HAWQ, AutoScheme, HIGGS' linearity; first-order score after the spike-aware seed.
 // Cost: every layout of every matrix is rounded once more and kept, two bytes a weight and layout;
 // `measured` runs the model once a matrix, each of `rounds` twice.
@@ -193,8 +193,12 @@ class Auto : public core::Quantizer {
       core::inputs_of(group);
       core::check_finite(group);
     }
+    /// Options of one matrix after the other: its target is made once.
     core::MatrixResult round(std::size_t m, const Option& option) {
-      return core::round_matrix(group_.names[m], group_.weights_oi[m], metric_.of(m),
+      if (!target_oi_.defined() || m != matrix_)
+        target_oi_ = core::target_of(group_.weights_oi[m], metric_.of(m), rounding_);
+      matrix_ = m;
+      return core::round_target(group_.names[m], target_oi_, metric_.of(m),
                                 core::with_code(rounding_, *option.code));
     }
 
@@ -202,16 +206,14 @@ class Auto : public core::Quantizer {
     const core::MatrixGroup& group_;
     core::MetricRounding rounding_;
     core::GroupMetric metric_;
+    std::size_t matrix_ = 0;  ///< that `target_oi_` was made for
+    at::Tensor target_oi_;
   };
 
   const AutoParams& params() const { return params_; }
   const std::vector<Option>& options() const { return options_; }
 
  private:
-  AutoParams params_;
-  std::vector<Option> options_;
-  std::unique_ptr<const core::Transform> transform_;
-  std::unique_ptr<const core::MetricProvider> metric_;
   /// How far a layout is from the budget, in bits a weight of a large matrix.
   double away(const LayoutOption& option) const {
     constexpr int64_t kSide = 4096;
@@ -220,6 +222,10 @@ class Auto : public core::Quantizer {
                      params_.bits);
   }
 
+  AutoParams params_;
+  std::vector<Option> options_;
+  std::unique_ptr<const core::Transform> transform_;
+  std::unique_ptr<const core::MetricProvider> metric_;
   std::size_t nearest_ = 0;                  ///< option that is nearest to the budget
   std::map<std::string, std::size_t> plan_;  ///< option of each matrix
 };

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "core/quantizer.h"
 #include "core/rounded_input.h"
+#include "core/transform.h"
 
 namespace cupel::core {
 namespace {
@@ -164,9 +165,8 @@ void round_inputs(const Choice& activations, std::span<MatrixResult> results, co
     CUPEL_ASSERT(result.code.input.id == transform.id);
     result.code.rounding = chosen.rounding;
     add_note(result, "inputs " + description(chosen.rounding));
-    if (!chosen.fallback.empty())
-      result.fallback += (result.fallback.empty() ? "" : "; ") + chosen.fallback;
   }
+  add_fallback(results, chosen.fallback);
 }
 
 }  // namespace cupel::core

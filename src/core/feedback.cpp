@@ -162,7 +162,7 @@ void encode_two_sided(const at::Tensor& w_oi, const RowFactor& rows, const Facto
     const int64_t end = std::min(rows.end, o + step);
     if (o > 0) {
       const at::Tensor lost_oi = w_oi.slice(0, 0, o) - out.value_io().slice(1, 0, o).t();
-      const at::Tensor feedback = outputs.feedback_pp.slice(0, 0, o).slice(1, o, end).cpu();
+      const at::Tensor feedback = outputs.feedback_pp.slice(0, 0, o).slice(1, o, end);
       shifted.slice(0, o, end).add_(at::matmul(feedback.t(), lost_oi));
     }
     encode_rows(shifted, o, end, usable(rows.factor), shape, tile_rows, out);
@@ -207,14 +207,18 @@ void descend(const at::Tensor& w_oi, const RowFactor& rows, Recorder& out) {
   });
 }
 
-/// The same rows with what the host reads in its memory.
+/// The same factor with what the host reads in its memory.
+std::shared_ptr<const Factor> on_host(const std::shared_ptr<const Factor>& factor) {
+  if (!usable(factor) || factor->feedback_pp.device().is_cpu()) return factor;
+  auto copy = std::make_shared<Factor>(*factor);
+  copy->feedback_pp = copy->feedback_pp.cpu();
+  return copy;
+}
+
 std::vector<RowFactor> on_host(std::vector<RowFactor> all) {
   for (RowFactor& rows : all) {
+    rows.factor = on_host(rows.factor);
     if (rows.moment_ii.defined()) rows.moment_ii = host_float(rows.moment_ii);
-    if (!usable(rows.factor) || rows.factor->feedback_pp.device().is_cpu()) continue;
-    auto copy = std::make_shared<Factor>(*rows.factor);
-    copy->feedback_pp = copy->feedback_pp.cpu();
-    rows.factor = std::move(copy);
   }
   return all;
 }
@@ -224,7 +228,8 @@ void encode_on_host(const Code& code, const at::Tensor& w_oi, const std::vector<
   const Shape shape = shape_of(code, w_oi, plan.block);
   const int64_t tile_rows = code.tile().rows;
   const std::vector<RowFactor> parts = on_host(all);
-  const Factor* outputs = usable(plan.outputs);
+  const auto output_factor = on_host(plan.outputs);
+  const Factor* outputs = usable(output_factor);
   if (!outputs && plan.passes == 0) {
     for (const RowFactor& rows : parts)
       encode_rows(w_oi, rows.begin, rows.end, usable(rows.factor), shape, tile_rows, encoding);
@@ -272,9 +277,10 @@ format::WeightCode encode(const Code& code, const at::Tensor& w_oi, const Metric
   std::vector<RowFactor> all = plan.rows;
   if (all.empty()) all.emplace_back();
   if (all.back().end < 0) all.back().end = w_oi.size(0);
-  // What looks back at decoded values runs on the host.
-  const bool looks_back = usable(plan.outputs) || plan.passes > 0;
-  const at::Tensor w = looks_back ? host_float(w_oi) : w_oi.detach().to(at::kFloat).contiguous();
+  // What looks back at decoded values runs on the host, whatever the device can do.
+  const bool stays =
+      has_rounding_kernels(w_oi.device()) && !usable(plan.outputs) && plan.passes == 0;
+  const at::Tensor w = stays ? w_oi.detach().to(at::kFloat).contiguous() : host_float(w_oi);
   const std::unique_ptr<Encoding> out = code.fit(w, metric);
   if (!round_on_device(w, all, *out)) encode_on_host(code, host_float(w), all, plan, *out);
   return out->finish();

@@ -146,8 +146,12 @@ void encode_columns(const at::Tensor& w_oi, const Factor* factor, int64_t tile, 
 
 }  // namespace
 
+bool has_rounding_kernels(at::Device device) {
+  return device.is_cuda() && cuda::built();
+}
+
 bool round_on_device(const at::Tensor& w_oi, const std::vector<RowFactor>& all, Encoding& out) {
-  if (!w_oi.is_cuda() || !cuda::built()) return false;
+  if (!has_rounding_kernels(w_oi.device())) return false;
   const auto rounding = out.scalar_rounding();
   if (!rounding) return false;
   const DeviceRule device_rule(*rounding, w_oi.device());

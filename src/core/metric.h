@@ -95,7 +95,10 @@ class GroupMetric {
 /// What the code is to come near: the weight in the basis of the transform, shifted by the metric.
 at::Tensor target_of(const at::Tensor& w_oi, const PreparedMetric& metric,
                      const MetricRounding& rounding);
-/// Transforms and rounds one matrix.
+/// Rounds such a target.
+MatrixResult round_target(const std::string& name, const at::Tensor& target_oi,
+                          const PreparedMetric& metric, const MetricRounding& rounding);
+/// Both, for one matrix.
 MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
                           const PreparedMetric& metric, const MetricRounding& rounding);
 /// All matrices of the group. Fault::data names a matrix that holds NaN or infinity.

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "core/transform.h"
 #include "format/hadamard.h"
 
 namespace cupel::core {
@@ -48,13 +49,7 @@ at::Tensor multiply_factor(const at::Tensor& y, const format::HadamardOrder& ord
 at::Tensor hadamard(const at::Tensor& x, int block, Side side) {
   const auto order = format::hadamard_order(block);
   CUPEL_ASSERT(order.has_value());
-  at::Tensor y = x;
-  for (int64_t half = 1; half < order->power; half *= 2) {
-    const at::Tensor pairs = y.reshape({-1, 2, half});
-    const at::Tensor a = pairs.select(1, 0), b = pairs.select(1, 1);
-    y = at::stack({a + b, a - b}, 1);
-  }
-  y = y.reshape(x.sizes());
+  at::Tensor y = hadamard_runs(x, order->power);
   if (order->factor > 1) y = multiply_factor(y, *order, side);
   return y * static_cast<float>(1 / std::sqrt(static_cast<double>(block)));
 }

@@ -33,13 +33,7 @@ at::Tensor multiply_factor(const at::Tensor& x, const format::HadamardOrder& ord
 at::Tensor hadamard(const at::Tensor& x, int block) {
   const auto order = format::hadamard_order(block);
   CUPEL_ASSERT(order.has_value());
-  at::Tensor y = x;
-  for (int64_t half = 1; half < order->power; half *= 2) {
-    const at::Tensor pairs = y.reshape({-1, 2, half});
-    const at::Tensor a = pairs.select(1, 0), b = pairs.select(1, 1);
-    y = at::stack({a + b, a - b}, 1);
-  }
-  y = y.reshape(x.sizes());
+  at::Tensor y = hadamard_runs(x, order->power);
   if (order->factor > 1) y = multiply_factor(y, *order);
   return y / std::sqrt(static_cast<double>(block));
 }
@@ -59,7 +53,17 @@ void check_width(const format::InputTransform& t, int64_t inputs) {
 
 }  // namespace
 
-void add_fallback(std::vector<MatrixResult>& results, const std::string& fallback) {
+at::Tensor hadamard_runs(const at::Tensor& x, int64_t power) {
+  at::Tensor y = x;
+  for (int64_t half = 1; half < power; half *= 2) {
+    const at::Tensor pairs = y.reshape({-1, 2, half});
+    const at::Tensor a = pairs.select(1, 0), b = pairs.select(1, 1);
+    y = at::stack({a + b, a - b}, 1);
+  }
+  return y.reshape(x.sizes());
+}
+
+void add_fallback(std::span<MatrixResult> results, const std::string& fallback) {
   if (fallback.empty()) return;
   for (MatrixResult& result : results)
     result.fallback += (result.fallback.empty() ? "" : "; ") + fallback;

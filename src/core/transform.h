@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,11 @@ const std::vector<Alternative>& transform_alternatives();
 std::unique_ptr<const Transform> make_transform(const Choice& choice);
 
 /// Adds a transform's fallback to that of each matrix.
-void add_fallback(std::vector<MatrixResult>& results, const std::string& fallback);
+void add_fallback(std::span<MatrixResult> results, const std::string& fallback);
+
+/// The fast Hadamard transform, not scaled, of each run of `power` inputs of x [.., i], in the type
+/// of x.
+at::Tensor hadamard_runs(const at::Tensor& x, int64_t power);
 
 /// W T^-1 in float32, computed in float64, on the device of w.
 at::Tensor transform_weight(const format::InputTransform& transform, const at::Tensor& w_oi);

@@ -72,6 +72,11 @@ void flip(float* row, int64_t width, const std::vector<int8_t>& signs) {
     if (signs[static_cast<std::size_t>(i)] < 0) row[i] = -row[i];
 }
 
+void rotate_back(const InputTransform& transform, float* row, int64_t width) {
+  if (transform.hadamard != 0) hadamard_blocks(row, width, transform.hadamard, Side::transposed);
+  flip(row, width, transform.signs);
+}
+
 }  // namespace
 
 void apply(const InputTransform& transform, float* x, int64_t n, int64_t width) {
@@ -88,8 +93,7 @@ void undo(const InputTransform& transform, float* x, int64_t n, int64_t width) {
   if (transform.identity()) return;
   check_fits(transform, width);
   for (float* row = x; row < x + n * width; row += width) {
-    if (transform.hadamard != 0) hadamard_blocks(row, width, transform.hadamard, Side::transposed);
-    flip(row, width, transform.signs);
+    rotate_back(transform, row, width);
     for (std::size_t i = 0; i < transform.scale.size(); ++i) row[i] /= transform.scale[i];
   }
 }
@@ -99,8 +103,7 @@ void undo_on_weight(const InputTransform& transform, float* w, int64_t n, int64_
   if (transform.identity()) return;
   check_fits(transform, width);
   for (float* row = w; row < w + n * width; row += width) {
-    if (transform.hadamard != 0) hadamard_blocks(row, width, transform.hadamard, Side::transposed);
-    flip(row, width, transform.signs);
+    rotate_back(transform, row, width);
     multiply(row, width, transform.scale);
   }
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/vector_clones.h"
+#include "core/feedback_device.h"
 #include "core/parallel.h"
 #include "core/tensor_util.h"
 #include "kernels/cuda/columns.h"
@@ -214,7 +215,7 @@ UniformGrid UniformFitter::over(float low, float high) const {
 std::unique_ptr<Encoding> UniformCode::fit(const at::Tensor& w_oi, const Metric& metric) const {
   const int64_t rows = w_oi.size(0), cols = w_oi.size(1), width = layout_->group_width(cols);
   auto encoding = std::make_unique<UniformEncoding>(layout_, rows, cols);
-  if (w_oi.is_cuda() && kernels::cuda::built()) {
+  if (has_rounding_kernels(w_oi.device())) {
     encoding->fit_on_device(w_oi.contiguous(), metric, rule_);
     return encoding;
   }

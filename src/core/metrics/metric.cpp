@@ -87,12 +87,12 @@ at::Tensor target_of(const at::Tensor& w_oi, const PreparedMetric& metric,
   return w + at::matmul(w.to(at::kDouble), metric.shift_ii).to(at::kFloat);
 }
 
-MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
+MatrixResult round_target(const std::string& name, const at::Tensor& target_oi,
                           const PreparedMetric& metric, const MetricRounding& r) {
   MatrixResult result;
   result.code = in_frame(cat("rounding ", name), [&] {
     return encode(
-        r.code, target_of(w_oi, metric, r), metric.metric,
+        r.code, target_oi, metric.metric,
         FeedbackPlan{
             .rows = metric.rows, .outputs = metric.outputs, .block = r.block, .passes = r.passes});
   });
@@ -101,6 +101,11 @@ MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
   add_note(result, metric.note);
   add_note(result, r.note);
   return result;
+}
+
+MatrixResult round_matrix(const std::string& name, const at::Tensor& w_oi,
+                          const PreparedMetric& metric, const MetricRounding& r) {
+  return round_target(name, target_of(w_oi, metric, r), metric, r);
 }
 
 std::vector<MatrixResult> round_group(const MatrixGroup& group, const Stats& stats,

@@ -28,6 +28,7 @@ namespace {
 using format::Role;
 using format::WeightId;
 
+// Rows whose error is measured at a time.
 constexpr int64_t kMeasuredRows = 512;
 
 /// A set of matrices that one step quantizes together: the part of an input group that falls to it.
