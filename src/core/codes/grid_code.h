@@ -16,7 +16,6 @@ class GridCode : public Code {
   std::unique_ptr<Encoding> fit(const at::Tensor& w_oi, const Metric& metric) const override;
 
  private:
-  std::vector<float> outer_scales(const at::Tensor& w_oi) const;
   std::shared_ptr<const format::GridLayout> layout_;
   std::shared_ptr<const Levels> levels_;
   ScaleRule rule_;

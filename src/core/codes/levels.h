@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/scale_choice.h"
+
 namespace cupel::core {
 
 /// The distinct levels of a grid in ascending order, made ready to round to: thresholds lie in the
@@ -35,11 +37,7 @@ class Levels {
 double grid_error(const Levels& levels, float sign, float step, std::span<const float> w,
                   const float* weight);
 
-/// What the least-squares scale of the same codes is made of.
-struct LevelProducts {
-  double weighted_level_square = 0;  ///< sum weight level^2
-  double weighted_product = 0;       ///< sum weight level w
-};
+using kernels::LevelProducts;
 LevelProducts level_products(const Levels& levels, float sign, float step, std::span<const float> w,
                              const float* weight);
 

@@ -29,12 +29,12 @@ std::unique_ptr<Encoding> SinhCode::fit(const at::Tensor& w_oi, const Metric& me
   auto params = dynamic_cast<const format::SinhParams&>(layout_->params());
   if (!params.fit) return GridCode(layout_, rule_).fit(w_oi, metric);
   params.fit = false;
-  const at::Tensor host_oi = host_float(w_oi);
-  const int64_t stride = std::max<int64_t>(1, host_oi.size(0) / kSampledRows);
-  const at::Tensor sample_oi = host_oi.slice(0, 0, host_oi.size(0), stride).contiguous();
+  const int64_t stride = std::max<int64_t>(1, w_oi.size(0) / kSampledRows);
+  const at::Tensor sample_oi = w_oi.slice(0, 0, w_oi.size(0), stride).contiguous();
+  const at::Tensor host_oi = host_float(sample_oi);
   Metric sampled = metric;
   if (metric.weight.defined() && metric.weight.dim() == 2)
-    sampled.weight = metric.weight.slice(0, 0, host_oi.size(0), stride).contiguous();
+    sampled.weight = metric.weight.slice(0, 0, w_oi.size(0), stride).contiguous();
   double least = std::numeric_limits<double>::infinity();
   format::SinhParams best = params;
   for (const double alpha : kAlphas)
@@ -43,7 +43,7 @@ std::unique_ptr<Encoding> SinhCode::fit(const at::Tensor& w_oi, const Metric& me
       params.offset = offset / ((1 << params.bits) - 1);
       if (!params.mirror && offset > 0) continue;
       const GridCode code(std::make_shared<format::SinhLayout>(params), ScaleRule::mse);
-      at::Tensor e = (sample_oi - decode(encode(code, sample_oi, sampled, nullptr))).square();
+      at::Tensor e = (host_oi - decode(encode(code, sample_oi, sampled, nullptr))).square();
       if (sampled.weight.defined()) e = e * sampled.weight;
       const double error = e.to(at::kDouble).sum().item<double>();
       if (!(error < least)) continue;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/scale_choice.h"
+
 /// Rounding of whole matrices on an NVIDIA GPU, on raw device pointers. Work is queued on the
 /// default stream of the device, which is where LibTorch queues its own.
 namespace cupel::kernels::cuda {
@@ -32,7 +34,7 @@ struct ScalarRule {
   ScaleView step_bg, scale_bg;
   ScaleView zero_bg;  ///< integers: the code of 0
   float top = 0;      ///< integers: the highest code
-  int levels = 0;     ///< at most 256, ascending; 0: integers
+  int levels = 0;     ///< at most kMostLevels, ascending; 0: integers
   const float* level = nullptr;
   const float* threshold = nullptr;  ///< [levels - 1]
   const uint8_t* level_code = nullptr;
@@ -44,6 +46,8 @@ struct ScalarRule {
 
 /// Most positions that one call of round_columns() feeds errors through.
 constexpr int kBlockColumns = 128;
+/// Most levels of a grid.
+constexpr int kMostLevels = 256;
 
 /// Positions [begin, begin + columns) of all rows. Matrices are row-major with `positions` columns;
 /// F is the upper unit factor of core::Factor.
@@ -75,5 +79,28 @@ struct UniformFit {
 
 /// The same bits as core::UniformFitter: sums run in its order.
 void fit_uniform(const UniformFit& fit, int device);
+
+/// The scales of the blocks of w_oi, contiguous, on a grid of levels. Blocks of more than
+/// kLargestBlock numbers take long: one team of threads has each.
+struct GridFit {
+  int64_t rows = 0, inputs = 0, block_rows = 1, block_cols = 0;
+  const float* w_oi = nullptr;
+  const float* weight_oi = nullptr;  ///< of errors; null: 1
+  int64_t weight_row_stride = 0;     ///< 0: the same for all rows
+  ScaleKind kind;
+  bool search = false;  ///< not the extremes alone
+  int levels = 0;       ///< ascending
+  const float* level = nullptr;
+  const float* threshold = nullptr;  ///< [levels - 1]
+  const float* outer_b = nullptr;    ///< null: 1
+  int64_t outer_stride = 0;          ///< 0: one for all
+  int32_t* bits_bg = nullptr;        ///< out: scales as they are stored
+  double* error_bg = nullptr;        ///< out; null: not wanted
+  double* error_b = nullptr;         ///< out: the sum of error_bg over g; null: not wanted
+};
+constexpr int64_t kLargestBlock = 1 << 17;
+
+/// The same bits as core::ScaleSearch without its exact sweep.
+void fit_grid(const GridFit& fit, int device);
 
 }  // namespace cupel::kernels::cuda

@@ -13,6 +13,10 @@ void round_columns(const ScalarRule&, const ColumnBlock&, int) {
   fail(Fault::internal, "this program was built without CUDA kernels");
 }
 
+void fit_grid(const GridFit&, int) {
+  fail(Fault::internal, "this program was built without CUDA kernels");
+}
+
 void fit_uniform(const UniformFit&, int) {
   fail(Fault::internal, "this program was built without CUDA kernels");
 }

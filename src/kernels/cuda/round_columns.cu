@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kLanes = 32, kParts = kBlockColumns / kLanes;
 constexpr int kWarps = 8, kWarpRows = 4;
-constexpr int kMostLevels = 256;
 
 struct LevelTable {
   float level[kMostLevels], threshold[kMostLevels];
