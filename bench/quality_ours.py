@@ -14,6 +14,7 @@ METHODS = {
                                 + HADAMARD.replace("{", "{{").replace("}", "}}") + "}}",
 }
 LUT = "layout: {lut: {grid: gaussian, bits: %d, group: %d}}"
+LUT_EMBEDDING = "quant.rtn: {layers: model.embed_tokens, scale: mse, %s, %s}" % (LUT, HADAMARD)
 OTHER_EMBEDDING = EMBEDDING.replace("bits: 8", "bits: %d")
 BITS = (2, 3, 4, 5, 6, 8)
 GROUPS = {2: (32, 64), 3: (64,), 4: (64,)}  # other widths: 64
@@ -58,7 +59,7 @@ SINGLE.update({f"auto lut {b}, {r} rounds": "quant.auto: {bits: %g, rounds: %d, 
 SINGLE.update({f"auto lut {b}, by group": "quant.auto: {bits: %g, unit: group, options: [%s], %s}" % (b, OPTIONS, HADAMARD) for b in (3.5,)})
 # Whole files, the embedding inside the budget.
 WHOLE = {f"auto lut {b} whole": 'quant.auto: {layers: "*,model.embed_tokens", bits: %g, options: [%s], %s}' % (b, OPTIONS, HADAMARD)
-         for b in (2.2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)}
+         for b in (2.2, 2.5, 3, 3.5, 4, 4.25, 4.5, 5, 5.5, 6)}
 WHOLE |= {f"auto {b} whole": 'quant.auto: {layers: "*,model.embed_tokens", bits: %g, options: [%s], transform: {hadamard: {block: 64}}}'
          % (b, ", ".join("{%s}" % (UNIFORM % (w, g)) for w, g in ((2, 64), (2, 32), (3, 64), (4, 64), (5, 64), (6, 64), (8, 64))))
          for b in (2.4, 2.75, 3, 3.5, 4, 4.5, 5, 5.5, 6)}
@@ -75,6 +76,8 @@ def points():
     out.update({f"gptq+hadamard lut {b} g64, embedding {e} bits": [OTHER_EMBEDDING % e, SINGLE[f"gptq+hadamard lut {b} g64"]]
                 for b, e in ((3, 4), (4, 5), (5, 6))})
     out.update({name: [step] for name, step in WHOLE.items()})
+    out.update({f"gptq+hadamard lut {b} g{g} whole": [LUT_EMBEDDING % (b, g), SINGLE[f"gptq+hadamard lut {b} g{g}"]]
+                for b, g in ((2, 128), (2, 64), (3, 128), (3, 64), (4, 128), (4, 64), (5, 64), (6, 64))})
     return out
 
 

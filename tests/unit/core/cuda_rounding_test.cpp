@@ -91,7 +91,7 @@ TEST_F(CudaRounding, FeedbackIsAsGoodAsTheHosts) {
     const double on_gpu_error =
         error_under(stats, w_oi, decode(encode(*code, on_gpu(w_oi), {}, &gpu)));
     const double plain = error_under(stats, w_oi, decode(encode(*code, w_oi, {}, nullptr)));
-    EXPECT_LT(on_gpu_error, plain);
+    EXPECT_LE(on_gpu_error, plain);  // both 0 where the layout stores float32
     EXPECT_NEAR(on_gpu_error, on_host, 0.05 * on_host);
   }
 }
