@@ -198,6 +198,12 @@ void register_all() {
   for (int bits = 2; bits <= 8; ++bits)
     layouts.emplace_back(cat(bits, "bit-g64"), uniform_layout(bits, 64, false));
   layouts.emplace_back("4bit-g128-sym", uniform_layout(4, 128, true));
+  for (int bits = 2; bits <= 6; ++bits)
+    layouts.emplace_back(
+        cat(bits, "bit-lut-g64"),
+        format::make_layout("lut", cat(R"({"grid":"gaussian","group":64,"bits":)", bits, "}")));
+  // The slow way of layouts without a kernel.
+  layouts.emplace_back("nf4-g64", format::make_layout("lut", R"({"grid":"nf","group":64})"));
   layouts.emplace_back("f16", dense_layout(ElementType::f16));
   layouts.emplace_back("bf16", dense_layout(ElementType::bf16));
   layouts.emplace_back("f32", dense_layout(ElementType::f32));

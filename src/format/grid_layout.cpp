@@ -84,6 +84,24 @@ ElementType GridLayout::scale_array_type() const {
   return spec_.scale == ScaleType::f16 ? ElementType::f16 : ElementType::u8;
 }
 
+std::optional<WholeLevels> whole_levels(const GridSpec& spec) {
+  float largest = 0;
+  for (const float level : spec.levels)
+    if (!std::isnan(level)) largest = std::max(largest, std::fabs(level));
+  if (largest == 0) return std::nullopt;
+  for (int top = 1; top <= 127; ++top) {
+    WholeLevels whole{.number = {}, .unit = largest / static_cast<float>(top)};
+    for (const float level : spec.levels) {
+      const float multiple = std::isnan(level) ? 0 : level / whole.unit;
+      const float nearest = std::nearbyint(multiple);
+      if (std::fabs(multiple - nearest) > 1e-6f * static_cast<float>(top)) break;
+      whole.number.push_back(static_cast<int8_t>(nearest));
+    }
+    if (whole.number.size() == spec.levels.size()) return whole;
+  }
+  return std::nullopt;
+}
+
 float GridLayout::scale_value(uint32_t stored) const {
   switch (spec_.scale) {
     case ScaleType::f32: {

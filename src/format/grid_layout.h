@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,14 @@ struct GridSpec {
                         ///< this; 0: by anything
   bool trits = false;   ///< five codes of three levels in a byte (bits must be 2)
 };
+
+/// Levels that are whole multiples of one unit, none above 127 of it.
+struct WholeLevels {
+  std::vector<int8_t> number;  ///< of each code; 0 for codes that must not occur
+  float unit = 1;              ///< level = number * unit
+};
+/// Nothing where the levels are no such multiples (to a relative 1e-6), or rows have their own.
+std::optional<WholeLevels> whole_levels(const GridSpec& spec);
 
 /// Layouts that differ in their grid alone: each names its parameters and says what its GridSpec
 /// is.

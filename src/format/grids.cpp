@@ -39,13 +39,28 @@ std::vector<float> normal_float(int bits) {
   return out;
 }
 
-std::vector<float> gaussian_levels(int bits) {
-  CUPEL_ASSERT(bits >= 1 && bits <= 8);
+namespace {
+
+/// Positive halves of the tables of 2 to 6 bits in whole numbers, so that kernels can sum products
+/// of integers: the numbers up to 127 with the least squared error. Above the best real levels by
+/// 0.00, 0.00, 0.09, 0.67 and 2.04 %.
+const std::vector<std::vector<int>>& whole_gaussian_levels() {
+  static const std::vector<std::vector<int>> tables = {
+      {36, 120},
+      {13, 40, 71, 114},
+      {6, 18, 30, 43, 57, 73, 93, 123},
+      {2, 7, 12, 17, 22, 27, 32, 38, 44, 50, 57, 65, 74, 84, 97, 118},
+      {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+       33, 36, 39, 42, 45, 48, 51, 54, 58, 62, 66, 71, 77, 84, 93, 108}};
+  return tables;
+}
+
+/// Each level is the mean of its cell, each border the middle of two levels.
+std::vector<double> best_gaussian_levels(int bits) {
   const auto density = [](double x) { return std::exp(-0.5 * x * x); };
   const auto mass = [](double x) {
     return std::sqrt(std::acos(-1.0) / 2) * std::erf(x / std::sqrt(2.0));
   };
-  // The positive half: each level is the mean of its cell, each border the middle of two levels.
   const auto half = static_cast<std::size_t>(1 << (bits - 1));
   std::vector<double> levels(half);
   for (std::size_t k = 0; k < half; ++k)
@@ -60,11 +75,22 @@ std::vector<float> gaussian_levels(int bits) {
     }
     levels = next;
   }
+  return levels;
+}
+
+}  // namespace
+
+std::vector<float> gaussian_levels(int bits) {
+  CUPEL_ASSERT(bits >= 1 && bits <= 8);
+  std::vector<double> positive;
+  if (const auto table = static_cast<std::size_t>(bits) - 2; table < whole_gaussian_levels().size())
+    positive.assign(whole_gaussian_levels()[table].begin(), whole_gaussian_levels()[table].end());
+  else
+    positive = best_gaussian_levels(bits);
   std::vector<float> out;
-  for (std::size_t k = half; k-- > 0;)
-    out.push_back(static_cast<float>(-levels[k] / levels.back()));
-  for (std::size_t k = 0; k < half; ++k)
-    out.push_back(static_cast<float>(levels[k] / levels.back()));
+  for (std::size_t k = positive.size(); k-- > 0;)
+    out.push_back(static_cast<float>(-positive[k] / positive.back()));
+  for (const double level : positive) out.push_back(static_cast<float>(level / positive.back()));
   return out;
 }
 

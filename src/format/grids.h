@@ -11,7 +11,8 @@ namespace cupel::format {
 /// Quantiles of the normal distribution with an exact zero, ascending. At 4 bits these are the
 /// published constants of NF4.
 std::vector<float> normal_float(int bits);
-/// The levels of least mean squared error for a normal source (Max 1960), ascending.
+/// The levels of least mean squared error for a normal source (Max 1960), ascending; at 2 to 6 bits
+/// the best ones that are whole multiples of one unit, at most 127 of it.
 std::vector<float> gaussian_levels(int bits);
 /// The FP4 of bitsandbytes, by its bit patterns.
 std::vector<float> bnb_fp4();

@@ -9,8 +9,8 @@ namespace cupel::kernels {
 /// Rows of a linear layer's input as int8 blocks, the form that integer kernels read (legend: m
 /// rows, k inputs).
 ///
-/// A block is `block` consecutive inputs (32, 64 or 128; the last one may be short; k_padded is k
-/// rounded up to 32 and the padding is zero). One pass: x = scale * q1 with q1 in [-127, 127],
+/// A block is `block` consecutive inputs (16, 32, 64 or 128; the last one may be short; k_padded is
+/// k rounded up to 32 and the padding is zero). One pass: x = scale * q1 with q1 in [-127, 127],
 /// scale = amax / 127. Two passes: x = scale * (254 q1 + q2), about 15 bits: scale is (amax / 127)
 /// / 254, q2 the rounded rest. q2 lies in [-127, 127] too. `sums` is the integer that a weight of 1
 /// everywhere would give: sum of q1, or of 254 q1 + q2, over the block.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "format/element_type.h"
+#include "format/grid_layout.h"
 #include "kernels/activations.h"
 #include "kernels/isa.h"
 #include "kernels/kv_row.h"
@@ -12,15 +13,21 @@
 
 namespace cupel::kernels {
 
-/// A packed uniform matrix as format::UniformLayout stores it (legend: o outputs, i inputs, g
-/// groups).
-struct UniformMatrix {
+/// A packed matrix of integers with scales, as format::UniformLayout and format::GridLayout store
+/// it (legend: o outputs, i inputs, g groups): weight = (number(code) - zero) * scale * unit *
+/// outer, where number(code) is the code itself or its entry in a table.
+struct CodedMatrix {
   int bits = 4;
   int64_t rows = 0, cols = 0;
-  int64_t group = 64;                ///< inputs per scale (the row width for "row")
-  const uint8_t* codes = nullptr;    ///< [stripes, chunks, bits * 64]
-  const uint16_t* scales = nullptr;  ///< f16 [stripes, g, 16]
-  const uint8_t* zeros = nullptr;  ///< [stripes, g, 16], nullptr when symmetric (zero = 2^(bits-1))
+  int64_t group = 64;              ///< inputs per scale (the row width for "row")
+  const uint8_t* codes = nullptr;  ///< [stripes, chunks, bits * 64]
+  const uint8_t* table = nullptr;  ///< [64] numbers of the codes, for at most 6 bits; or null
+  format::ScaleType scale_type = format::ScaleType::f16;  ///< f16, e4m3, e8m0 or multiplier
+  const void* scales = nullptr;  ///< [stripes, g, 16]; multipliers [stripes, g, 8] (grid_layout.h)
+  const uint8_t* zeros = nullptr;  ///< [stripes, g, 16], or null: `zero` everywhere
+  int zero = 0;
+  float unit = 1;                  ///< of the whole matrix
+  const float* outer_o = nullptr;  ///< [o]; null: 1
 };
 
 /// A plain matrix, row major [rows, cols], f32, f16 or bf16.
@@ -63,8 +70,8 @@ struct Rotation {
 ///
 /// Every kernel gives the same bits at every level, because its sums have one order. For packed
 /// codes: blocks of QuantizedInput in order,
-///   acc = fma(w_scale * x_scale, float(isum - zero * sum), acc)
-/// with isum the exact integer product of codes and (254 q1 +) q2, segments of 1024 inputs (a
+///   acc = fma((w_scale * outer) * (x_scale * unit), float(isum - zero * sum), acc)
+/// with isum the exact integer product of numbers and (254 q1 +) q2, segments of 1024 inputs (a
 /// longer group is a segment of its own) summed on their own and added in order. For plain numbers:
 /// 16 lanes, lane j takes the terms j, j + 16, ... (products by fma), then lane j + 8 is added to
 /// lane j, and the eight as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). Sums of squares: 8 lanes of
@@ -79,8 +86,8 @@ struct CpuKernels {
 
   /// y[r, o] for all rows r of x and outputs of stripes [stripe_begin, stripe_end) (16 outputs
   /// each; padded ones are not written). y has row stride ldy.
-  void (*uniform)(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
-                  int64_t stripe_begin, int64_t stripe_end) = nullptr;
+  void (*coded)(const CodedMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
+                int64_t stripe_begin, int64_t stripe_end) = nullptr;
 
   /// y[r, o] = sum_i w[o, i] x[r, i] in float32, outputs [row_begin, row_end).
   void (*dense)(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -34,17 +35,20 @@ struct LinearInput {
 struct Linear {
   int64_t rows = 0, cols = 0, units = 0;
   InputForm form;
+  std::shared_ptr<const void> owned;  ///< what `run` reads beside the artifact
   std::function<void(const LinearInput& input, float* y, int64_t ldy, int64_t begin, int64_t end)>
       run;
 };
 
-/// One row of the kernel table: which layout on which device, and how to prepare a matrix for it.
+/// One row of the kernel table: which layout on which device, whether it takes this matrix (null:
+/// all of the layout), and how to prepare it.
 /// `int8_mode` asks for single-pass activations. Entries come in order of preference; `unpack`
 /// takes every layout and is last.
 struct LinearKernel {
   std::string_view layout;  ///< "*" takes all
   Device device;
   Isa minimum;
+  bool (*fits)(const format::ArtifactTensor& tensor);
   Linear (*prepare)(const format::ArtifactTensor& tensor, Isa isa, bool int8_mode);
 };
 const std::vector<LinearKernel>& linear_kernels();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the Cupel authors
+#include <type_traits>
+
 #include "format/hadamard.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/quantize_constants.h"
@@ -23,8 +25,8 @@ constexpr int kDenseOutputs = 2, kDenseRows = 3;
 #include "kernels/cpu/dense.inl"
 #include "kernels/cpu/kv_rows.inl"
 #include "kernels/cpu/attention.inl"
-#include "kernels/cpu/uniform.inl"
-#include "kernels/cpu/avx2_uniform.inl"
+#include "kernels/cpu/coded.inl"
+#include "kernels/cpu/avx2_coded.inl"
 // clang-format on
 
 namespace cupel::kernels {
@@ -32,7 +34,7 @@ namespace cupel::kernels {
 constinit const CpuKernels kAvx2Kernels = {
     .isa = Isa::avx2,
     .quantize = quantize,
-    .uniform = uniform,
+    .coded = coded,
     .dense = dense,
     .rms_norm = rms_norm,
     .silu_mul = silu_mul,

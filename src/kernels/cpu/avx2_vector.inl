@@ -99,6 +99,30 @@ inline Vec load_e4m3(const uint8_t* p) {
   return _mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(wide, 7), _mm_set1_epi16(static_cast<int16_t>(0xbfff))));
 }
 
+/// 2^(byte - 127).
+inline Vec load_e8m0(const uint8_t* p) {
+  // The smallest is denormal.
+  return from_bits(larger_ints(shift_left<23>(load_bytes(p)), splat_int(0x00400000)));
+}
+/// Lanes of one half from 8 bytes: of half 0 the low nibbles, of half 1 the high ones.
+template <int half>
+inline Vec load_nibbles(const uint8_t* p) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  const __m128i own = half == 0 ? bytes : _mm_srli_epi16(bytes, 4);
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_and_si128(own, _mm_set1_epi8(15))));
+}
+
+/// Tables of 16 bytes, one in each 128-bit lane, looked up by the low 4 bits of each byte below 128.
+inline Ints splat_table(const uint8_t* p) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline Ints look_up(Ints table, Ints index) { return _mm256_shuffle_epi8(table, index); }
+/// Bytes of `set` where bit `bit` of the index is 1, of `clear` elsewhere.
+template <int bit>
+inline Ints pick_by_bit(Ints index, Ints set, Ints clear) {
+  return _mm256_blendv_epi8(clear, set, _mm256_slli_epi16(index, 7 - bit));
+}
+
 inline float first_lane(Vec a) { return _mm256_cvtss_f32(a); }
 /// The sum of 16 lanes in the canonical order (cpu.h).
 inline float lane_sum(const Vec (&a)[kParts]) {

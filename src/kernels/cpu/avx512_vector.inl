@@ -88,6 +88,30 @@ inline Vec load_e4m3(const uint8_t* p) {
   return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(static_cast<int16_t>(0xbfff))));
 }
 
+/// 2^(byte - 127).
+inline Vec load_e8m0(const uint8_t* p) {
+  // The smallest is denormal.
+  return from_bits(larger_ints(shift_left<23>(load_bytes(p)), splat_int(0x00400000)));
+}
+/// Lanes of both halves from 8 bytes: low nibbles, then high ones. `half` is always 0 here.
+template <int half>
+inline Vec load_nibbles(const uint8_t* p) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  const __m128i both = _mm_unpacklo_epi64(bytes, _mm_srli_epi16(bytes, 4));
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_and_si128(both, _mm_set1_epi8(15))));
+}
+
+/// Tables of 16 bytes, one in each 128-bit lane, looked up by the low 4 bits of each byte below 128.
+inline Ints splat_table(const uint8_t* p) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline Ints look_up(Ints table, Ints index) { return _mm512_shuffle_epi8(table, index); }
+/// Bytes of `set` where bit `bit` of the index is 1, of `clear` elsewhere.
+template <int bit>
+inline Ints pick_by_bit(Ints index, Ints set, Ints clear) {
+  return _mm512_mask_blend_epi8(_mm512_test_epi8_mask(index, _mm512_set1_epi8(1 << bit)), clear, set);
+}
+
 inline float first_lane(Vec a) { return _mm512_cvtss_f32(a); }
 inline __m256 low_half(Vec a) { return _mm512_castps512_ps256(a); }
 inline __m256 high_half(Vec a) { return _mm512_extractf32x8_ps(a, 1); }

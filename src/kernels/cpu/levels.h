@@ -14,8 +14,8 @@ extern const CpuKernels kAvx512Kernels;
 
 namespace scalar {
 void quantize(const float* x, int64_t ldx, const QuantizedInput& out);
-void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
-             int64_t stripe_begin, int64_t stripe_end);
+void coded(const CodedMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
+           int64_t stripe_begin, int64_t stripe_end);
 void dense(const DenseMatrix& w, const float* x, int64_t ldx, int64_t m, float* y, int64_t ldy,
            int64_t row_begin, int64_t row_end);
 void attention(const AttentionQuery& query, const KvView& kv, float* out, int64_t head_begin,

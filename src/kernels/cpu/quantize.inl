@@ -72,7 +72,7 @@ void quantize_rows(const float* x, int64_t ldx, const QuantizedInput& out) {
       const int64_t begin = b * out.block, at = r * out.k_padded + begin;
       const int64_t left = out.k - begin, left_padded = out.k_padded - begin;
       quantize_block<two_pass>(x + r * ldx + begin, left < out.block ? left : out.block,
-                               left_padded < out.block ? left_padded : out.block, first + at,
+                               b + 1 == blocks ? left_padded : out.block, first + at,
                                two_pass ? second + at : nullptr, scales + r * blocks + b, sums + r * blocks + b);
     }
   }

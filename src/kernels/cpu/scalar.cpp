@@ -137,7 +137,7 @@ void rope_interleaved(float* x, int64_t heads, int64_t stride, const Rotation& r
 constinit const CpuKernels kScalarKernels = {
     .isa = Isa::scalar,
     .quantize = scalar::quantize,
-    .uniform = scalar::uniform,
+    .coded = scalar::coded,
     .dense = scalar::dense,
     .rms_norm = scalar::rms_norm,
     .silu_mul = scalar::silu_mul,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "format/minifloat.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/scalar_math.h"
 
@@ -28,8 +29,8 @@ void unpack_field(const uint8_t* lines, int row, int shift, uint8_t* codes) {
             ((lines[line * 64 + row * 4 + b] >> (s * width)) & kMask) << shift);
 }
 
-/// The codes of one row of a stripe, all chunks.
-void unpack_row(const UniformMatrix& w, int64_t stripe, int row, int64_t chunks, uint8_t* codes) {
+/// The numbers of one row of a stripe, all chunks.
+void unpack_row(const CodedMatrix& w, int64_t stripe, int row, int64_t chunks, uint8_t* codes) {
   std::fill_n(codes, chunks * kChunk, uint8_t{0});
   const uint8_t* lines = w.codes + stripe * chunks * w.bits * 64;
   for (int64_t c = 0; c < chunks; ++c, codes += kChunk, lines += w.bits * 64) {
@@ -44,7 +45,21 @@ void unpack_row(const UniformMatrix& w, int64_t stripe, int row, int64_t chunks,
       field += width * 64;
       shift += width;
     }
+    if (w.table != nullptr)
+      for (int i = 0; i < kChunk; ++i) codes[i] = w.table[codes[i]];
   }
+}
+
+/// The scale of a group of inputs of one row of a stripe; `at` counts groups of all stripes.
+float scale_of(const CodedMatrix& w, int64_t at, int row) {
+  using format::ScaleType;
+  const auto* bytes = static_cast<const uint8_t*>(w.scales);
+  if (w.scale_type == ScaleType::multiplier)
+    return static_cast<float>((bytes[at * 8 + row % 8] >> (row < 8 ? 0 : 4)) & 15);
+  if (w.scale_type == ScaleType::e8m0) return format::from_e8m0(bytes[at * kStripe + row]);
+  if (w.scale_type == ScaleType::e4m3)
+    return format::from_minifloat(format::MiniFloat::e4m3, bytes[at * kStripe + row]);
+  return format::f16_to_f32(static_cast<const uint16_t*>(w.scales)[at * kStripe + row]);
 }
 
 int32_t product(const uint8_t* codes, const int8_t* x, int64_t n) {
@@ -53,9 +68,9 @@ int32_t product(const uint8_t* codes, const int8_t* x, int64_t n) {
   return sum;
 }
 
-/// One output for row r of x; `codes` are those of the output's row.
-float dot(const UniformMatrix& w, const QuantizedInput& x, int64_t r, int64_t stripe, int row,
-          const uint8_t* codes) {
+/// One output for row r of x; `numbers` are those of the output's row.
+float dot(const CodedMatrix& w, const QuantizedInput& x, int64_t r, int64_t stripe, int row,
+          const uint8_t* numbers) {
   const int64_t blocks = x.blocks(), groups = (w.cols + w.group - 1) / w.group;
   const int64_t segment = std::max(kSegment, w.group);
   float total = 0.0F, sum = 0.0F;
@@ -65,12 +80,13 @@ float dot(const UniformMatrix& w, const QuantizedInput& x, int64_t r, int64_t st
       total += sum;
       sum = 0.0F;
     }
-    int32_t isum = product(codes + begin, x.first + r * x.k_padded + begin, n);
+    int32_t isum = product(numbers + begin, x.first + r * x.k_padded + begin, n);
     if (x.two_pass)
-      isum = 254 * isum + product(codes + begin, x.second + r * x.k_padded + begin, n);
-    const int64_t at = (stripe * groups + begin / w.group) * kStripe + row;
-    const int32_t zero = w.zeros != nullptr ? w.zeros[at] : 1 << (w.bits - 1);
-    const float scale = format::f16_to_f32(w.scales[at]) * x.scales[r * blocks + b];
+      isum = 254 * isum + product(numbers + begin, x.second + r * x.k_padded + begin, n);
+    const int64_t at = stripe * groups + begin / w.group;
+    const int32_t zero = w.zeros != nullptr ? w.zeros[at * kStripe + row] : w.zero;
+    const float outer = w.outer_o != nullptr ? w.outer_o[stripe * kStripe + row] : 1.0F;
+    const float scale = scale_of(w, at, row) * outer * (x.scales[r * blocks + b] * w.unit);
     sum = std::fma(scale, static_cast<float>(isum - zero * x.sums[r * blocks + b]), sum);
   }
   return total + sum;
@@ -101,14 +117,14 @@ float dot(const float* w, const float* x, int64_t n) {
 
 }  // namespace
 
-void uniform(const UniformMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
-             int64_t stripe_begin, int64_t stripe_end) {
-  std::vector<uint8_t> codes(static_cast<std::size_t>(x.k_padded));
+void coded(const CodedMatrix& w, const QuantizedInput& x, float* y, int64_t ldy,
+           int64_t stripe_begin, int64_t stripe_end) {
+  std::vector<uint8_t> numbers(static_cast<std::size_t>(x.k_padded));
   for (int64_t o = stripe_begin * kStripe; o < std::min(stripe_end * kStripe, w.rows); ++o) {
     const int64_t stripe = o / kStripe;
     const int row = static_cast<int>(o % kStripe);
-    unpack_row(w, stripe, row, x.k_padded / kChunk, codes.data());
-    for (int64_t r = 0; r < x.m; ++r) y[r * ldy + o] = dot(w, x, r, stripe, row, codes.data());
+    unpack_row(w, stripe, row, x.k_padded / kChunk, numbers.data());
+    for (int64_t r = 0; r < x.m; ++r) y[r * ldy + o] = dot(w, x, r, stripe, row, numbers.data());
   }
 }
 

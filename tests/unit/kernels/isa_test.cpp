@@ -20,7 +20,7 @@ TEST_P(EachIsa, TableIsFilledOrRefused) {
   }
   const CpuKernels& kernels = cpu_kernels(GetParam());
   EXPECT_EQ(kernels.isa, GetParam());
-  EXPECT_TRUE(kernels.quantize && kernels.uniform && kernels.dense && kernels.rms_norm &&
+  EXPECT_TRUE(kernels.quantize && kernels.coded && kernels.dense && kernels.rms_norm &&
               kernels.silu_mul && kernels.gelu_tanh_mul && kernels.gelu_mul &&
               kernels.clamped_swiglu && kernels.cap && kernels.sigmoid && kernels.softmax &&
               kernels.rope && kernels.transform && kernels.attention && kernels.to_f16 &&

@@ -78,11 +78,20 @@ PackedTensor pack_uniform(const UniformSpec& spec, Fill fill) {
   return packed(code);
 }
 
+PackedTensor pack_random(const std::string& layout, const std::string& params, int64_t rows,
+                         int64_t cols) {
+  format::WeightCode code{
+      .layout = format::make_layout(layout, params), .rows = rows, .cols = cols};
+  Rng rng(13, cat(layout, params, rows, "x", cols));
+  code.arrays = code.layout->random_arrays(rows, cols, 0.05, rng);
+  return packed(code);
+}
+
 PackedTensor pack_dense(ElementType type, int64_t rows, int64_t cols) {
   return packed(format::dense_code(type, rows, cols, normals(rows * cols, "dense weights", 0.05)));
 }
 
-UniformMatrix uniform_matrix(const PackedTensor& packed) {
+CodedMatrix uniform_matrix(const PackedTensor& packed) {
   const auto& layout = dynamic_cast<const format::UniformLayout&>(*packed.tensor.layout);
   const auto bytes = [&](const char* name) { return packed.tensor.planes.at(name).bytes.data(); };
   return {.bits = layout.bits_per_code(),
@@ -91,7 +100,8 @@ UniformMatrix uniform_matrix(const PackedTensor& packed) {
           .group = layout.group_width(packed.tensor.cols),
           .codes = reinterpret_cast<const uint8_t*>(bytes("codes")),
           .scales = reinterpret_cast<const uint16_t*>(bytes("scales")),
-          .zeros = layout.symmetric() ? nullptr : reinterpret_cast<const uint8_t*>(bytes("zeros"))};
+          .zeros = layout.symmetric() ? nullptr : reinterpret_cast<const uint8_t*>(bytes("zeros")),
+          .zero = 1 << (layout.bits_per_code() - 1)};
 }
 
 std::vector<BlockForm> block_forms(const UniformSpec& spec) {

@@ -36,9 +36,12 @@ struct PackedTensor {
 enum class Fill { random, largest };  ///< largest: every code is 2^bits - 1
 
 PackedTensor pack_uniform(const UniformSpec& spec, Fill fill = Fill::random);
+/// Random arrays of any layout; `params` as JSON.
+PackedTensor pack_random(const std::string& layout, const std::string& params, int64_t rows,
+                         int64_t cols);
 PackedTensor pack_dense(format::ElementType type, int64_t rows, int64_t cols);
 /// The kernel's view of a tensor that pack_uniform() made.
-UniformMatrix uniform_matrix(const PackedTensor& packed);
+CodedMatrix uniform_matrix(const PackedTensor& packed);
 
 /// The form of activations that a test asks for.
 struct BlockForm {

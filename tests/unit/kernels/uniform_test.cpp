@@ -26,12 +26,12 @@ std::vector<UniformSpec> specs(int64_t rows, const std::vector<int64_t>& widths)
 }
 
 /// y [x.m, rows] of stripes [begin, end), the rest untouched.
-void multiply_into(std::vector<float>& y, const UniformMatrix& w, const QuantizedInput& x, Isa isa,
+void multiply_into(std::vector<float>& y, const CodedMatrix& w, const QuantizedInput& x, Isa isa,
                    int64_t begin, int64_t end) {
-  cpu_kernels(isa).uniform(w, x, y.data(), w.rows, begin, end);
+  cpu_kernels(isa).coded(w, x, y.data(), w.rows, begin, end);
 }
 
-std::vector<float> multiply(const UniformMatrix& w, const QuantizedInput& x, Isa isa) {
+std::vector<float> multiply(const CodedMatrix& w, const QuantizedInput& x, Isa isa) {
   std::vector<float> y(static_cast<std::size_t>(x.m * w.rows), NAN);
   multiply_into(y, w, x, isa, 0, (w.rows + 15) / 16);
   return y;
@@ -67,7 +67,7 @@ TEST(Uniform, ScalarAgreesWithTheUnpackedMatrix) {
 TEST(Uniform, SameBitsAtEveryLevelForEveryNumberOfRows) {
   for (const UniformSpec& spec : specs(37, {1, 31, 64, 1000, 2100})) {
     const PackedTensor packed = pack_uniform(spec);
-    const UniformMatrix w = uniform_matrix(packed);
+    const CodedMatrix w = uniform_matrix(packed);
     for (const BlockForm form : block_forms(spec)) {
       const QuantizedRows x(normals(kRows * spec.cols, "x"), kRows, spec.cols, form);
       const std::vector<float> expected = multiply(w, x.view, Isa::scalar);
@@ -89,7 +89,7 @@ TEST(Uniform, LongRowsAndManyRows) {
     for (const auto& [m, cols] : {std::pair<int64_t, int64_t>{1, 40000}, {9, 3000}, {70, 2100}}) {
       const UniformSpec spec{3, false, group, 21, cols};
       const PackedTensor packed = pack_uniform(spec);
-      const UniformMatrix w = uniform_matrix(packed);
+      const CodedMatrix w = uniform_matrix(packed);
       for (const BlockForm form : block_forms(spec)) {
         const QuantizedRows x(normals(m * cols, "x"), m, cols, form);
         const std::vector<float> expected = multiply(w, x.view, Isa::scalar);
@@ -103,7 +103,7 @@ TEST(Uniform, LongRowsAndManyRows) {
 TEST(Uniform, SameBitsForEverySplitAndRow) {
   const UniformSpec spec{5, false, 128, 100, 1500};
   const PackedTensor packed = pack_uniform(spec);
-  const UniformMatrix w = uniform_matrix(packed);
+  const CodedMatrix w = uniform_matrix(packed);
   for (const BlockForm form : block_forms(spec)) {
     const QuantizedRows x(normals(kRows * spec.cols, "x"), kRows, spec.cols, form);
     for (const Isa isa : available_isas()) {
@@ -130,7 +130,7 @@ TEST(Uniform, WritesItsOutputsOnly) {
   for (const Isa isa : available_isas()) {
     constexpr int64_t kStride = 40;
     std::vector<float> y(3 * kStride, -7.0F);
-    cpu_kernels(isa).uniform(uniform_matrix(packed), x.view, y.data(), kStride, 1, 2);
+    cpu_kernels(isa).coded(uniform_matrix(packed), x.view, y.data(), kStride, 1, 2);
     for (std::size_t i = 0; i < y.size(); ++i) {
       const std::size_t o = i % kStride;
       EXPECT_EQ(y[i] == -7.0F, o < 16 || o >= 20) << isa_name(isa) << " at " << i;
@@ -145,7 +145,7 @@ TEST(Uniform, NothingSaturates) {
       for (const int sign : {1, -1}) {
         const UniformSpec spec{bits, false, group, 16, 2048};
         const PackedTensor packed = pack_uniform(spec, Fill::largest);
-        const UniformMatrix w = uniform_matrix(packed);
+        const CodedMatrix w = uniform_matrix(packed);
         for (const BlockForm form : block_forms(spec)) {
           QuantizedRows x(3, spec.cols, form);
           const int q = 127 * sign, value = form.two_pass ? 254 * q + q : q;

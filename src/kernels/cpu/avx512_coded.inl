@@ -32,13 +32,14 @@ struct Dots {
             reinterpret_cast<uintptr_t>(x.second) - reinterpret_cast<uintptr_t>(x.first)};
   }
 
-  template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x,
-                                                   int64_t chunk) {
+  template <int first, int last, class Reader, int rows>
+  static __attribute__((always_inline)) void quads(const Reader& reader, Sums (&sums)[rows], const uint8_t* codes,
+                                                   const Rows& x, int64_t chunk) {
     // A single row would wait for the latency of its own sums: its odd quads go to sums of their own.
     Sums odd = {splat_int(0), splat_int(0)};
-    repeat<8>([&]<int quad>() __attribute__((always_inline)) {
-      const Ints line = codes_of<bits, quad>(codes).half[0];
+    repeat<last - first>([&]<int step>() __attribute__((always_inline)) {
+      constexpr int quad = first + step;
+      const Ints line = reader.template line<quad>(codes).half[0];
       repeat<rows>([&]<int r>() __attribute__((always_inline)) {
         Sums& to = rows == 1 && quad % 2 == 1 ? odd : sums[r];
         const auto at = reinterpret_cast<uintptr_t>(x.first + r * x.stride + chunk * kChunk + quad * 4);
@@ -58,9 +59,9 @@ struct Dots {
   }
 };
 
-template <int bits>
+template <bool halves, class Reader>
 void multiply_form(const Job& job) {
-  job.x.two_pass ? multiply<Dots<true>, bits>(job) : multiply<Dots<false>, bits>(job);
+  job.x.two_pass ? multiply<Dots<true>, halves, Reader>(job) : multiply<Dots<false>, halves, Reader>(job);
 }
 
 }  // namespace

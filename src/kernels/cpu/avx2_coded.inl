@@ -50,11 +50,12 @@ struct Words {
     return {buffer.values + (part.row - batch_row) * stride - part.begin * kChunk, stride};
   }
 
-  template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x,
-                                                   int64_t chunk) {
-    repeat<8>([&]<int quad>() __attribute__((always_inline)) {
-      const Line line = codes_of<bits, quad>(codes);
+  template <int first, int last, class Reader, int rows>
+  static __attribute__((always_inline)) void quads(const Reader& reader, Sums (&sums)[rows], const uint8_t* codes,
+                                                   const Rows& x, int64_t chunk) {
+    repeat<last - first>([&]<int step>() __attribute__((always_inline)) {
+      constexpr int quad = first + step;
+      const Line line = reader.template line<quad>(codes);
       Ints even[2], odd[2];
       repeat<2>([&]<int h>() __attribute__((always_inline)) {
         even[h] = and_ints(line.half[h], splat_int(0x00ff00ff));
@@ -93,12 +94,13 @@ struct Bytes {
     return {x.first + part.row * x.k_padded, x.k_padded};
   }
 
-  template <int bits, int rows>
-  static __attribute__((always_inline)) void chunk(Sums (&sums)[rows], const uint8_t* codes, const Rows& x,
-                                                   int64_t chunk) {
+  template <int first, int last, class Reader, int rows>
+  static __attribute__((always_inline)) void quads(const Reader& reader, Sums (&sums)[rows], const uint8_t* codes,
+                                                   const Rows& x, int64_t chunk) {
     Ints pairs[rows][2];
-    repeat<8>([&]<int quad>() __attribute__((always_inline)) {
-      const Line line = codes_of<bits, quad>(codes);
+    repeat<last - first>([&]<int step>() __attribute__((always_inline)) {
+      constexpr int quad = first + step;
+      const Line line = reader.template line<quad>(codes);
       repeat<rows>([&]<int r>() __attribute__((always_inline)) {
         const Ints in = splat_bytes(x.x + r * x.stride + chunk * kChunk + quad * 4);
         repeat<2>([&]<int h>() __attribute__((always_inline)) {
@@ -117,10 +119,16 @@ struct Bytes {
   }
 };
 
-template <int bits>
+template <bool halves, class Reader>
 void multiply_form(const Job& job) {
-  if (job.x.two_pass || bits == 8) return multiply<Words, bits>(job);
-  multiply<Bytes<bits <= 4 ? 8 : bits == 5 ? 4 : bits == 6 ? 2 : 1>, bits>(job);
+  constexpr int kBits = Reader::kBits;
+  if constexpr (Reader::kBytes) {
+    multiply<Words, halves, Reader>(job);
+  } else if (job.x.two_pass) {
+    multiply<Words, halves, Reader>(job);
+  } else {
+    multiply<Bytes<kBits <= 4 ? 8 : kBits == 5 ? 4 : kBits == 6 ? 2 : 1>, halves, Reader>(job);
+  }
 }
 
 }  // namespace
