@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predicted and measured damage of changes in one matrix and in two, and mixes that scores choose at equal bytes.
 
-  bench/cross_layer.py noise --model FOLDER [--matrices 10] [--damage 0.01]   # Gaussian noise, alone and in pairs
+  bench/cross_layer.py noise --model FOLDER [--matrices 10 | --in-layers 14,15] [--damage 0.01]   # Gaussian noise, alone and in pairs
   bench/cross_layer.py rounding --model FOLDER [--matrices 12] [--bits 2,3,4] # round to nearest, one matrix at a time
   bench/cross_layer.py mixes --model FOLDER [--bits 2.8] [--layers "*"]       # quant.auto by each score
 
@@ -51,7 +51,9 @@ def divergences(o, weights, changes):
 
 
 def chosen(o, names):
-    """Matrices of all types in turn, in layers far from each other."""
+    """All matrices of --in-layers, or --matrices of all types in turn, in layers far from each other."""
+    if o.in_layers:
+        return sorted(n for n in names if n.split(".")[2] in o.in_layers.split(","))
     layers = 1 + max(int(n.split(".")[2]) for n in names)
     out = []
     for k in range(o.matrices):
@@ -163,6 +165,7 @@ def main():
     a.add_argument("--batch", type=int, default=6, help="changed models on the disk at a time")
     a.add_argument("--threads", type=int, default=0)
     a.add_argument("--matrices", type=int, default=10)
+    a.add_argument("--in-layers", help="10,11: all matrices of these layers instead of --matrices")
     a.add_argument("--damage", type=float, default=0.01)
     a.add_argument("--seed", type=int, default=17)
     a.add_argument("--bits", default=None)

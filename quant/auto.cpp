@@ -298,7 +298,9 @@ class AutoPlanner : public core::Planner {
                      .rounds = params.rounds,
                      .guard = params.guard,
                      .couplings = {}};
-    if (params.score == Score::cross_layer) search.couplings = cross_layer_.couplings(ladders);
+    core::Couplings couplings;
+    if (params.score == Score::cross_layer) couplings = cross_layer_.couplings(ladders);
+    search.couplings = std::move(couplings.values);
     const Mix mix = find_mix(std::move(units_), search, probe);
     Json report = {{"bits", 8.0 * static_cast<double>(mix.bytes) / static_cast<double>(weights_)},
                    {"divergence", mix.divergence},
@@ -316,6 +318,7 @@ class AutoPlanner : public core::Planner {
     }
     if (params.score == Score::cross_layer) {
       report["predicted_alone"] = core::cost_of(ladders, {}, mix.options);
+      report["couplings_reliability"] = couplings.reliability;
       report["predicted"] = core::cost_of(ladders, search.couplings, mix.options);
       add_sensitivities(report);
     }

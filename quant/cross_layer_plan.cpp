@@ -5,8 +5,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/dot.h>
 
-#include "base/error.h"
-
 namespace cupel::quant {
 
 void CrossLayerPlan::add_matrix(const std::string& name, const core::GradientStats* gradient) {
@@ -25,18 +23,6 @@ double CrossLayerPlan::add_change(std::size_t option, const at::Tensor& change_o
   const double shared = at::dot(sum, v).item<double>();
   sum = sum + v;
   return shared;
-}
-
-std::vector<float> CrossLayerPlan::couplings(const std::vector<core::Ladder>& ladders) const {
-  CUPEL_ASSERT(ladders.size() == vectors_.size());
-  std::vector<at::Tensor> vectors;
-  std::vector<double> costs;
-  for (std::size_t u = 0; u < ladders.size(); ++u)
-    for (std::size_t o = 0; o < vectors_[u].size(); ++o) {
-      vectors.push_back(vectors_[u][o]);
-      costs.push_back(ladders[u].rungs[o].cost);
-    }
-  return core::couplings(vectors, costs);
 }
 
 }  // namespace cupel::quant

@@ -26,7 +26,9 @@ class CrossLayerPlan {
   double add_change(std::size_t option, const at::Tensor& change_oi);
 
   /// For core::allocate_coupled; the ladders must be those of the units.
-  std::vector<float> couplings(const std::vector<core::Ladder>& ladders) const;
+  core::Couplings couplings(const std::vector<core::Ladder>& ladders) const {
+    return core::couplings(vectors_, ladders);
+  }
   std::vector<core::Sensitivity> sensitivities() const { return core::sensitivities(matrices_); }
 
  private:

@@ -6,6 +6,7 @@
 #include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
@@ -30,6 +31,15 @@ at::Tensor inner_products(const std::vector<at::Tensor>& rows) {
 at::Tensor different_sums(const at::Tensor& sketch_rk) {
   const at::Tensor gram_rr = at::matmul(sketch_rk, sketch_rk.t());
   return (gram_rr * (1 - at::eye(gram_rr.size(0), gram_rr.options()))).reshape({-1});
+}
+
+/// The part of a damage vector [r * r] that the first, or the second, half of the signed sums of
+/// both sides gives, scaled so that inner products have the same expectation.
+at::Tensor half(const at::Tensor& v, bool second) {
+  const auto r = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(v.numel()))));
+  const int64_t h = r / 2, from = second ? h : 0;
+  const at::Tensor block = v.reshape({r, r}).slice(0, from, from + h).slice(1, from, from + h);
+  return (block * (static_cast<double>(r) / static_cast<double>(h))).reshape({-1});
 }
 
 std::string type_of(const std::string& name) {
@@ -147,20 +157,39 @@ std::vector<Sensitivity> by_type(std::span<const Sensitivity> matrices) {
   return out;
 }
 
-std::vector<float> couplings(const std::vector<at::Tensor>& vectors,
-                             const std::vector<double>& costs) {
-  std::vector<at::Tensor> rows;
-  const auto any = std::ranges::find_if(vectors, [](const at::Tensor& v) { return v.defined(); });
-  if (any == vectors.end()) return std::vector<float>(vectors.size() * vectors.size(), 0.0f);
-  for (std::size_t k = 0; k < vectors.size(); ++k) {
-    const double norm = vectors[k].defined() ? vectors[k].norm().item<double>() : 0;
-    // 2 cos sqrt(J J') = <s v, s' v'> with s = sqrt(2 J) / |v|.
-    rows.push_back(norm > 0 ? vectors[k] * (std::sqrt(2 * std::max(0.0, costs[k])) / norm)
-                            : at::zeros_like(*any));
-  }
-  const at::Tensor out = inner_products(rows).to(at::kFloat).contiguous();
-  const float* first = out.const_data_ptr<float>();
-  return {first, first + out.numel()};
+Couplings couplings(const std::vector<std::vector<at::Tensor>>& vectors,
+                    const std::vector<Ladder>& ladders) {
+  std::vector<at::Tensor> whole, first, second;  // cosines are inner products of their rows
+  std::vector<double> scales, units;             // 2 cos sqrt(J J') = cos scale scale'
+  at::Tensor any = at::zeros({4}, at::kFloat);
+  for (const auto& unit : vectors)
+    for (const at::Tensor& v : unit) any = v.defined() ? v : any;
+  for (std::size_t u = 0; u < vectors.size(); ++u)
+    for (std::size_t r = 0; r < vectors[u].size(); ++r) {
+      const at::Tensor v = vectors[u][r].defined() ? vectors[u][r] : at::zeros_like(any);
+      const double norm = v.norm().item<double>();
+      const at::Tensor unit_v = norm > 0 ? v / norm : v;
+      whole.push_back(unit_v);
+      first.push_back(half(unit_v, false));
+      second.push_back(half(unit_v, true));
+      scales.push_back(std::sqrt(2 * std::max(0.0, ladders[u].rungs[r].cost)));
+      units.push_back(static_cast<double>(u));
+    }
+  const at::Tensor cosines = inner_products(whole);
+  const at::Tensor scale_k = at::tensor(scales, at::kDouble),
+                   unit_k = at::tensor(units, at::kDouble);
+  const at::Tensor other = unit_k.unsqueeze(1).ne(unit_k.unsqueeze(0)).to(at::kDouble);
+  const double agreed =
+      (inner_products(first) * inner_products(second) * other).sum().item<double>();
+  const double all = (cosines.square() * other).sum().item<double>();
+  Couplings out{.values = {}, .reliability = all > 0 ? std::clamp(agreed / all, 0.0, 1.0) : 0};
+  const at::Tensor values =
+      (cosines * scale_k.unsqueeze(1) * scale_k.unsqueeze(0) * out.reliability)
+          .to(at::kFloat)
+          .contiguous();
+  out.values.assign(values.const_data_ptr<float>(),
+                    values.const_data_ptr<float>() + values.numel());
+  return out;
 }
 
 }  // namespace cupel::core

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/allocator.h"
 #include "core/gradients.h"
 
 namespace cupel::core {
@@ -69,10 +70,17 @@ std::vector<Sensitivity> sensitivities(std::span<const SketchedMatrix> matrices)
 /// Means over the matrices of each type (q_proj, down_proj, ...), the most fragile first.
 std::vector<Sensitivity> by_type(std::span<const Sensitivity> matrices);
 
-/// What each pair of rungs costs beyond the costs of both, for core::allocate: r sqrt(J J'), r
-/// twice the cosine of their damage vectors. [k, k] row-major over `vectors`; an undefined vector
-/// has none.
-std::vector<float> couplings(const std::vector<at::Tensor>& vectors,
-                             const std::vector<double>& costs);
+/// What pairs of rungs cost beyond their own costs, for core::allocate_coupled.
+struct Couplings {
+  /// r sqrt(J J'), r twice the cosine of the rungs' damage vectors times `reliability`; [k, k]
+  /// row-major over the rungs of all ladders in order.
+  std::vector<float> values;
+  /// Share of the cosines' squares that two halves of the sketch, whose signs are independent,
+  /// agree on: what is not chance. A choice among many mixes would go by chance else.
+  double reliability = 1;
+};
+/// `vectors` [ladder][rung]; undefined: nothing is known. Of ladders with as many rungs.
+Couplings couplings(const std::vector<std::vector<at::Tensor>>& vectors,
+                    const std::vector<Ladder>& ladders);
 
 }  // namespace cupel::core

@@ -19,6 +19,7 @@
 
 #include <cmath>
 
+#include "base/cat.h"
 #include "tests/unit/core/quant_data.h"
 #include "tests/unit/core/tiny_model.h"
 
@@ -301,16 +302,44 @@ TEST(CrossLayer, TypesComeInTheOrderOfTheirMeans) {
   EXPECT_EQ(types[2].name, "up_proj");
 }
 
+Ladder ladder_of(std::initializer_list<double> costs) {
+  Ladder out;
+  for (const double cost : costs) out.rungs.push_back({.bytes = 1, .cost = cost});
+  return out;
+}
+
 TEST(CrossLayer, CouplingsAreTwiceTheCosineTimesTheMeanCost) {
-  const at::Tensor a = testing::normals({9}, "a"), b = testing::normals({9}, "b");
+  const at::Tensor a = testing::normals({16}, "a"), b = testing::normals({16}, "b");
   const double cosine = ((a * b).sum() / (a.norm() * b.norm())).item<double>();
-  const std::vector<float> found = couplings({a, at::Tensor(), b}, {4, 1, 9});
-  ASSERT_EQ(found.size(), 9u);
-  EXPECT_NEAR(found[2], 2 * cosine * 6, 1e-5);
-  EXPECT_EQ(found[2], found[6]);
-  EXPECT_EQ(found[1], 0.0f);
-  EXPECT_EQ(found[4], 0.0f);
-  EXPECT_EQ(couplings({at::Tensor()}, {1}), std::vector<float>{0.0f});
+  const Couplings found = couplings({{a, at::Tensor()}, {b}}, {ladder_of({4, 1}), ladder_of({9})});
+  ASSERT_EQ(found.values.size(), 9u);
+  EXPECT_NEAR(found.values[2], 2 * cosine * 6 * found.reliability, 1e-5);
+  EXPECT_EQ(found.values[2], found.values[6]);
+  EXPECT_EQ(found.values[1], 0.0f);
+  EXPECT_EQ(found.values[4], 0.0f);
+  EXPECT_EQ(couplings({{at::Tensor()}}, {ladder_of({1})}).values, std::vector<float>{0.0f});
+}
+
+/// Couplings of 30 matrices whose M [t, t] is noise plus `shared` times what all have in common.
+Couplings sketched_couplings(double shared) {
+  constexpr int64_t kTokens = 60, kWidth = 32;
+  const at::Tensor common = testing::normals({kTokens, kTokens}, "common");
+  const at::Tensor left = token_signs(kWidth, kTokens, Rng(1)),
+                   right = token_signs(kWidth, kTokens, Rng(2));
+  std::vector<std::vector<at::Tensor>> vectors;
+  for (int l = 0; l < 30; ++l) {
+    const at::Tensor m = testing::normals({kTokens, kTokens}, cat("own ", l)) + shared * common;
+    vectors.push_back({at::matmul(at::matmul(left, m), right.t()).reshape({-1})});
+  }
+  return couplings(vectors, std::vector<Ladder>(30, ladder_of({1})));
+}
+
+TEST(CrossLayer, CouplingsThatAreChanceShrink) {
+  EXPECT_LT(sketched_couplings(0).reliability,
+            0.3);                                // true cosines are about 1 / 60, errors 1 / 32
+  const Couplings half = sketched_couplings(1);  // true cosines are 1 / 2
+  EXPECT_GT(half.reliability, 0.9);
+  EXPECT_NEAR(half.values[1], 2 * 0.5, 0.2);
 }
 
 }  // namespace
