@@ -2,8 +2,10 @@
 // Copyright the Cupel authors
 //
 // Idea: bits where the loss feels them: measure each matrix at every layout, solve for the mix.
-// Formula: min sum_m c_m(l_m) s.t. sum_m bytes_m(l_m) <= budget; c_m by the chosen score.
-// Source: HAWQ, AutoScheme, HIGGS' linearity; first-order score after the spike-aware seed.
+// Formula: min sum_m c_m(l_m) s.t. sum_m bytes_m(l_m) <= budget; c_m by the chosen score; with
+// cross-layer also sum_{m<n} r_mn sqrt(c_m c_n) (core/cross_layer.h).
+// Source: HAWQ, AutoScheme, HIGGS' linearity; first-order score after the spike-aware paper,
+// cross-layer after the Kronecker approximation of the Fisher information across layers.
 // Cost: every layout of every matrix is rounded once more and kept, two bytes a weight and layout;
 // `measured` runs the model once a matrix, each of `rounds` twice.
 // Differs: costs are corrected by divergences around the mix; the mix is used only if it diverges
@@ -18,6 +20,7 @@
 #include "base/error.h"
 #include "core/allocator.h"
 #include "core/code.h"
+#include "core/cross_layer.h"
 #include "core/feedback.h"
 #include "core/metric.h"
 #include "core/planner.h"
@@ -25,6 +28,7 @@
 #include "core/transform.h"
 #include "core/transforms/rounding_loss.h"
 #include "format/layouts/uniform.h"
+#include "quant/cross_layer_plan.h"
 #include "quant/methods.h"
 #include "quant/mix.h"
 
@@ -33,7 +37,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-enum class Score { output, measured, fisher, first_order, two_sided };
+enum class Score { output, measured, fisher, first_order, two_sided, cross_layer };
 enum class Unit { matrix, group };
 
 struct LayoutOption : Params {
@@ -50,6 +54,7 @@ struct AutoParams : core::QuantizerParams {
   double damp = 0.01;
   int passes = 0;
   int rounds = 1;
+  int sketch = 64;
   bool guard = true;
   core::ScaleRule scale = core::ScaleRule::mse;
   Choice metric{core::metric_alternatives(), "activation"};
@@ -66,17 +71,24 @@ struct AutoParams : core::QuantizerParams {
                               {"measured", static_cast<int>(Score::measured)},
                               {"fisher", static_cast<int>(Score::fisher)},
                               {"first-order", static_cast<int>(Score::first_order)},
-                              {"two-sided", static_cast<int>(Score::two_sided)}};
+                              {"two-sided", static_cast<int>(Score::two_sided)},
+                              {"cross-layer", static_cast<int>(Score::cross_layer)}};
     v.field(
         "layers", layers,
         "globs over names of decoder matrices, with commas between them; embedding and head only "
         "when named in full");
     v.field("bits", bits, "the average over the matrices of this step, scales included").in(1, 16);
     list_field(v, "options", options, "the layouts that a matrix may get");
-    v.field("score", score, scores,
-            "what an error of a matrix costs: its share of the output's energy; that times the "
-            "divergence measured with this matrix alone rounded; the Fisher information of its "
-            "weights; their gradient's size; the moments of both sides");
+    v.field(
+        "score", score, scores,
+        "what an error of a matrix costs: its share of the output's energy; that times the "
+        "divergence measured with this matrix alone rounded; the Fisher information of its "
+        "weights; their gradient's size; the moments of both sides; those, and what errors of two "
+        "matrices do together");
+    v.field("sketch", sketch,
+            "signed sums of tokens that score cross-layer keeps of each side of a matrix: what "
+            "two matrices do together is known to about 1 / sketch of what they do apart")
+        .in(8, 1024);
     v.field(
         "unit", unit,
         {{"matrix", static_cast<int>(Unit::matrix)}, {"group", static_cast<int>(Unit::group)}},
@@ -131,7 +143,8 @@ class Auto : public core::Quantizer {
   core::GradientNeeds gradient_needs() const override {
     core::GradientNeeds needs = metric_->gradient_needs();
     needs.fisher |= params_.score == Score::fisher || params_.score == Score::first_order;
-    needs.output_moment |= params_.score == Score::two_sided;
+    needs.output_moment |= params_.score == Score::two_sided || params_.score == Score::cross_layer;
+    if (params_.score == Score::cross_layer) needs.sketch = params_.sketch;
     return needs;
   }
   std::shared_ptr<const format::Layout> layout() const override { return options_.front().layout; }
@@ -255,13 +268,16 @@ class AutoPlanner : public core::Planner {
             {.ladder = {.name = group.names[m], .rungs = std::vector<core::Rung>(options)},
              .names = {},
              .decoded = std::vector<std::vector<at::Tensor>>(options)});
+      if (units_.back().names.empty()) cross_layer_.start_unit(options);
       MixUnit& unit = units_.back();
       unit.names.push_back(group.names[m]);
+      cross_layer_.add_matrix(group.names[m], group.gradient(m));
       for (std::size_t o = 0; o < options; ++o) {
         const format::WeightCode code = rounder.round(m, method_->options()[o]).code;
         const at::Tensor v_oi = core::decoded_weight(code).to(w_oi.device());
         unit.ladder.rungs[o].bytes += code.layout->bits(code.rows, code.cols) / 8;
-        unit.ladder.rungs[o].cost += cost(group, m, h_ii, v_oi);
+        unit.ladder.rungs[o].cost +=
+            cost(group, m, h_ii, v_oi, stats.tokens) + cross_layer_.add_change(o, w_oi - v_oi);
         unit.decoded[o].push_back(v_oi.to(at::kBFloat16));
       }
       weights_ += w_oi.numel();
@@ -272,13 +288,20 @@ class AutoPlanner : public core::Planner {
     const AutoParams& params = method_->params();
     const auto budget = static_cast<int64_t>(params.bits * static_cast<double>(weights_) / 8);
     std::vector<std::vector<std::string>> names;
-    for (const MixUnit& u : units_) names.push_back(u.names);
-    const Mix mix = find_mix(std::move(units_),
-                             {.budget_bytes = budget,
-                              .measured = params.score == Score::measured,
-                              .rounds = params.rounds,
-                              .guard = params.guard},
-                             probe);
+    std::vector<core::Ladder> ladders;
+    for (const MixUnit& u : units_) {
+      names.push_back(u.names);
+      ladders.push_back(u.ladder);
+    }
+    MixSearch search{.budget_bytes = budget,
+                     .measured = params.score == Score::measured,
+                     .rounds = params.rounds,
+                     .guard = params.guard,
+                     .couplings = {}};
+    core::Couplings couplings;
+    if (params.score == Score::cross_layer) couplings = cross_layer_.couplings(ladders);
+    search.couplings = std::move(couplings.values);
+    const Mix mix = find_mix(std::move(units_), search, probe);
     Json report = {{"bits", 8.0 * static_cast<double>(mix.bytes) / static_cast<double>(weights_)},
                    {"divergence", mix.divergence},
                    {"divergences_of_mixes", mix.tried},
@@ -288,14 +311,32 @@ class AutoPlanner : public core::Planner {
       report["best_single"] =
           method_->options()[static_cast<std::size_t>(mix.single)].layout->description();
     }
-    for (std::size_t u = 0; u < names.size(); ++u)
+    for (std::size_t u = 0; u < names.size(); ++u) {
       for (const std::string& name : names[u]) report["matrices"][name] = mix.options[u];
+      for (const core::Rung& r : ladders[u].rungs)
+        report["costs"][names[u].front()].push_back(r.cost);
+    }
+    if (params.score == Score::cross_layer) {
+      report["predicted_alone"] = core::cost_of(ladders, {}, mix.options);
+      report["couplings_reliability"] = couplings.reliability;
+      report["predicted"] = core::cost_of(ladders, search.couplings, mix.options);
+      add_sensitivities(report);
+    }
     return report.dump();
   }
 
  private:
+  /// What the layers' budgets of a pruner or of ranks can be made from as well.
+  void add_sensitivities(Json& report) const {
+    const std::vector<core::Sensitivity> matrices = cross_layer_.sensitivities();
+    for (const core::Sensitivity& m : matrices)
+      report["sensitivities"][m.name] = {{"own", m.own}, {"shared", m.shared}};
+    for (const core::Sensitivity& t : core::by_type(matrices))
+      report["sensitivity_by_type"].push_back({t.name, t.own, t.shared});
+  }
+
   double cost(const core::MatrixGroup& group, std::size_t i, const at::Tensor& h_ii,
-              const at::Tensor& v_oi) const {
+              const at::Tensor& v_oi, int64_t tokens) const {
     const at::Tensor& w_oi = group.weights_oi[i];
     const at::Tensor e_oi = w_oi - v_oi;
     const core::GradientStats* g = group.gradient(i);
@@ -307,17 +348,24 @@ class AutoPlanner : public core::Planner {
     if (!h_ii.defined())
       return relative(e_oi.square().sum(at::kDouble).item<double>(),
                       w_oi.square().sum(at::kDouble).item<double>());
-    if (score == Score::two_sided && g && g->output_moment_oo.defined()) {
-      const at::Tensor moment_oo = g->output_moment_oo.to(e_oi.device(), at::kFloat);
-      return (at::matmul(moment_oo, at::matmul(e_oi, h_ii)) * e_oi).sum(at::kDouble).item<double>();
-    }
+    if ((score == Score::two_sided || score == Score::cross_layer) && g &&
+        g->output_moment_oo.defined())
+      return two_sided_damage(*g, e_oi, h_ii / static_cast<double>(tokens));
     return relative(squared(e_oi, h_ii), squared(w_oi, h_ii));
+  }
+  /// 1/2 tr(G E H E^T) in nats a token of the text; `h_ii` is a mean.
+  static double two_sided_damage(const core::GradientStats& g, const at::Tensor& e_oi,
+                                 const at::Tensor& h_ii) {
+    const at::Tensor moment_oo = g.output_moment_oo.to(e_oi.device(), at::kFloat);
+    return (at::matmul(moment_oo, at::matmul(e_oi, h_ii)) * e_oi).sum(at::kDouble).item<double>() /
+           (2 * static_cast<double>(g.text_tokens));
   }
   static double relative(double error, double whole) { return whole > 0 ? error / whole : 0; }
 
   std::shared_ptr<const Auto> method_;
   Rng rng_;
   std::vector<MixUnit> units_;
+  CrossLayerPlan cross_layer_;  ///< holds nothing unless the gradients hold sketches
   int64_t weights_ = 0;
 };
 

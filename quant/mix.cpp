@@ -22,7 +22,10 @@ class Search {
 
   Mix run() {
     if (search_.measured) scale_by_divergence();
-    consider(solve(ladders()));
+    consider(
+        search_.couplings.empty()
+            ? solve(ladders())
+            : core::allocate_coupled(ladders(), search_.budget_bytes, search_.couplings).rungs);
     find_single();
     for (int round = 0; round < search_.rounds; ++round)
       if (!consider(solve(ladders_around(mix_.options)))) break;

@@ -27,6 +27,9 @@ struct MixSearch {
   bool measured = true;  ///< costs are errors: scale each unit's by the divergence that it causes
   int rounds = 1;        ///< times that the best mix so far is measured around and solved anew
   bool guard = true;     ///< use one option for all if that diverges less
+  /// What options of two units cost together (core::allocate_coupled); empty: nothing. The first
+  /// mix is sought with them; divergences that are measured around a mix hold them already.
+  std::vector<float> couplings;
 };
 
 /// Which option each unit gets, and what it was chosen for.

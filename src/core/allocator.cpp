@@ -3,6 +3,7 @@
 #include "core/allocator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -26,6 +27,108 @@ int64_t cell_bytes(const std::vector<Ladder>& ladders, int64_t room) {
     for (const Rung& r : l.rungs) common = std::gcd(common, r.bytes - least_bytes(l));
   return std::max({common, room / kCells + 1, int64_t{1}});
 }
+
+/// Positions of the first rung of each ladder in a list of all rungs, and the number of rungs.
+std::vector<std::size_t> rung_positions(const std::vector<Ladder>& ladders) {
+  std::vector<std::size_t> first = {0};
+  for (const Ladder& l : ladders) first.push_back(first.back() + l.rungs.size());
+  return first;
+}
+
+/// Improves a choice of rungs by exchanges.
+class Exchange {
+ public:
+  Exchange(const std::vector<Ladder>& ladders, int64_t budget_bytes,
+           std::span<const float> couplings, Allocation& choice)
+      : ladders_(ladders),
+        couplings_(couplings),
+        first_(rung_positions(ladders)),
+        room_(budget_bytes - choice.bytes),
+        choice_(choice),
+        field_(first_.back(), 0.0) {
+    for (std::size_t l = 0; l < ladders.size(); ++l) add_field(at(l), 1);
+  }
+
+  /// The best exchange of one rung or two, if one helps.
+  bool step() {
+    Move best;
+    for (std::size_t l = 0; l < ladders_.size(); ++l)
+      for (std::size_t r = 0; r < ladders_[l].rungs.size(); ++r) {
+        const Move one = move(l, r);
+        consider(one, best);
+        for (std::size_t m = 0; m < l; ++m)
+          for (std::size_t s = 0; s < ladders_[m].rungs.size(); ++s) {
+            const std::size_t a = first_[l] + r, b = first_[m] + s;
+            Move both = move(m, s);
+            both.ladders[1] = l;
+            both.rungs[1] = r;
+            both.bytes += one.bytes;
+            both.cost += one.cost + of(a, b) - of(a, at(m)) - of(at(l), b) + of(at(l), at(m));
+            consider(both, best);
+          }
+      }
+    if (best.ladders[0] == kNone) return false;
+    apply(best);
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  struct Move {
+    std::size_t ladders[2] = {kNone, kNone}, rungs[2] = {0, 0};
+    int64_t bytes = 0;
+    double cost = 0;  ///< both: what the move adds
+  };
+
+  double of(std::size_t a, std::size_t b) const {
+    return static_cast<double>(couplings_[a * first_.back() + b]);
+  }
+  /// Position of the rung that a ladder has.
+  std::size_t at(std::size_t l) const {
+    return first_[l] + static_cast<std::size_t>(choice_.rungs[l]);
+  }
+  const Rung& rung(std::size_t l) const {
+    return ladders_[l].rungs[static_cast<std::size_t>(choice_.rungs[l])];
+  }
+  Move move(std::size_t l, std::size_t r) const {
+    const Rung& to = ladders_[l].rungs[r];
+    const double own = of(at(l), at(l)), other = of(first_[l] + r, at(l));
+    return {
+        .ladders = {l, kNone},
+        .rungs = {r, 0},
+        .bytes = to.bytes - rung(l).bytes,
+        .cost = to.cost - rung(l).cost + (field_[first_[l] + r] - other) - (field_[at(l)] - own)};
+  }
+  void consider(const Move& m, Move& best) const {
+    if (m.bytes <= room_ && m.cost < best.cost - kLeastGain * std::abs(choice_.cost)) best = m;
+  }
+  /// Adds what a chosen rung costs with each other rung.
+  void add_field(std::size_t chosen, double sign) {
+    for (std::size_t k = 0; k < field_.size(); ++k) field_[k] += sign * of(chosen, k);
+  }
+  void apply(const Move& m) {
+    for (int side = 0; side < 2; ++side) {
+      const std::size_t l = m.ladders[side];
+      if (l == kNone) continue;
+      add_field(at(l), -1);
+      choice_.rungs[l] = static_cast<int>(m.rungs[side]);
+      add_field(at(l), 1);
+    }
+    choice_.bytes += m.bytes;
+    choice_.cost += m.cost;
+    room_ -= m.bytes;
+  }
+
+  // Smaller gains are rounding errors of the fields.
+  static constexpr double kLeastGain = 1e-9;
+
+  const std::vector<Ladder>& ladders_;
+  std::span<const float> couplings_;
+  std::vector<std::size_t> first_;
+  int64_t room_;
+  Allocation& choice_;
+  std::vector<double> field_;  ///< of each rung: couplings to the rungs that all ladders have
+};
 
 }  // namespace
 
@@ -74,6 +177,32 @@ Allocation allocate(const std::vector<Ladder>& ladders, int64_t budget_bytes) {
     out.cost += rung.cost;
     at -= static_cast<std::size_t>((rung.bytes - least_bytes(ladders[l]) + cell - 1) / cell);
   }
+  return out;
+}
+
+double cost_of(const std::vector<Ladder>& ladders, std::span<const float> couplings,
+               const std::vector<int>& rungs) {
+  const std::vector<std::size_t> first = rung_positions(ladders);
+  double cost = 0;
+  for (std::size_t l = 0; l < ladders.size(); ++l) {
+    const auto own = static_cast<std::size_t>(rungs[l]);
+    cost += ladders[l].rungs[own].cost;
+    for (std::size_t m = 0; m < l && !couplings.empty(); ++m)
+      cost += static_cast<double>(couplings[(first[l] + own) * first.back() + first[m] +
+                                            static_cast<std::size_t>(rungs[m])]);
+  }
+  return cost;
+}
+
+Allocation allocate_coupled(const std::vector<Ladder>& ladders, int64_t budget_bytes,
+                            std::span<const float> couplings) {
+  Allocation out = allocate(ladders, budget_bytes);
+  CUPEL_ASSERT(couplings.size() == rung_positions(ladders).back() * rung_positions(ladders).back());
+  out.cost = cost_of(ladders, couplings, out.rungs);
+  Exchange exchange(ladders, budget_bytes, couplings, out);
+  while (exchange.step()) {
+  }
+  out.cost = cost_of(ladders, couplings, out.rungs);
   return out;
 }
 

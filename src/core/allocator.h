@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,16 @@ struct Allocation {
 /// else on a grid that fine, rounded so that the budget holds. Fault::user says what the least
 /// budget would be.
 Allocation allocate(const std::vector<Ladder>& ladders, int64_t budget_bytes);
+
+/// The same where rungs of two ladders also cost something together: `couplings` [k, k], symmetric,
+/// over the rungs of all ladders one after the other; those of one ladder do not count. Starts from
+/// the programme above and exchanges rungs of one ladder or two, the best exchange first, until
+/// none helps: a local minimum. Each exchange looks at (rungs of all ladders)^2 / 2 pairs.
+Allocation allocate_coupled(const std::vector<Ladder>& ladders, int64_t budget_bytes,
+                            std::span<const float> couplings);
+
+/// What a choice of rungs costs, couplings included (none where they are empty).
+double cost_of(const std::vector<Ladder>& ladders, std::span<const float> couplings,
+               const std::vector<int>& rungs);
 
 }  // namespace cupel::core

@@ -91,6 +91,49 @@ class Methods(unittest.TestCase):
         self.assertEqual({len(kinds("group", layer, *names)) for layer in (0, 1) for names in groups}, {1})
         self.assertEqual(max(len(kinds("matrix", layer, *names)) for layer in (0, 1) for names in groups), 2)
 
+    def test_auto_by_cross_layer_tells_what_it_chose_by(self):
+        with temporary() as folder:
+            recipe, out = pathlib.Path(folder) / "recipe.yaml", pathlib.Path(folder) / "run"
+            recipe.write_text(RECIPE.format(root=ROOT, step='quant.auto: {layers: "*", bits: 3.7, score: cross-layer}'))
+            r = cupel("run", recipe, "--out", out)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertIn("sensitivity_by_type", r.stderr)
+            self.assertNotIn("sensitivities", r.stderr)  # tables stay in the file
+            plan = json.loads(next((out / "plans").glob("*.json")).read_text())
+            self.assertEqual(set(plan["sensitivities"]), set(plan["matrices"]))
+            self.assertEqual({len(c) for c in plan["costs"].values()}, {5})
+            self.assertEqual(len(plan["sensitivity_by_type"]), 7)
+            own = [row[1] for row in plan["sensitivity_by_type"]]
+            self.assertEqual(own, sorted(own, reverse=True))
+            self.assertNotEqual(plan["predicted"], plan["predicted_alone"])
+            self.assertLessEqual(plan["bits"], 3.7)
+
+    def test_sensitivity_predicts_what_a_change_does(self):
+        with temporary() as folder:
+            folder = pathlib.Path(folder)
+            import tiny_model
+            tiny_model.write(folder / "model")
+            recipe = folder / "recipe.yaml"
+            recipe.write_text(f"version: 1\nmodel: {{path: {folder}/model, dtype: float32}}\nsteps:\n"
+                              "  - quant.rtn: {layers: \"*\", layout: {uniform: {bits: 6, group: 32}}}\n"
+                              "export:\n  - safetensors: {path: model, dtype: float32}\nevaluate: {speed: false}\n")
+            r = cupel("run", recipe, "--out", folder / "run")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            text = ("--text", ROOT / "data/calibration.txt", "--samples", 32, "--length", 64)
+            found = cupel_json("sensitivity", folder / "model", *text, "--changed", folder / "run/model", "--sampled", "--json")
+            measured = cupel_json("eval", folder / "run/model", "--engine", "torch", "--against", folder / "model", "--perplexity",
+                                  ROOT / "data/calibration.txt", "--length", 64, "--blocks", 32, "--json", "-")["divergence"]["kl_mean"]
+            change = found["changes"][0]
+            self.assertEqual(len(change["predicted"]["matrices"]), len(found["matrices"]))
+            # Rounding to 6 bits is far below where the second order ends; 32 draws of labels and Kronecker remain.
+            self.assertLess(abs(change["sampled"]["together"] / measured - 1), 0.8, (change["sampled"]["together"], measured))
+            self.assertLess(abs(change["predicted"]["alone"] / measured - 1), 0.8, (change["predicted"]["alone"], measured))
+            table = cupel("sensitivity", folder / "model", *text)
+            self.assertEqual(table.returncode, 0, table.stderr)
+            self.assertEqual(len(table.stdout.splitlines()), 8)
+            r = cupel("sensitivity", folder / "model", *text, "--changed", ROOT / "data")
+            self.assertNotEqual(r.returncode, 0)
+
     def test_recipes_are_sound(self):
         for recipe in sorted((ROOT / "recipes").glob("*.yaml")):
             with self.subTest(recipe=recipe.name):

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/commands/common.h"
 #include "cli/commands/eval.h"
@@ -39,6 +40,15 @@ struct ConvertCommand {
 };
 /// `import` (GGUF to a folder) and `export` (any model to a format).
 int convert_command(const CommonOptions& common, const ConvertCommand& command);
+
+struct SensitivityCommand {
+  std::string model, text;
+  int64_t samples = 64, length = 256, sketch = 64, seed = 17;
+  std::vector<std::string> changed;  ///< models whose damage is to be predicted
+  bool sampled = false;              ///< also by gradients of single sequences
+};
+/// How fragile each matrix is, and what changes of several do together (core/cross_layer.h).
+int sensitivity_command(const CommonOptions& common, const SensitivityCommand& command);
 
 /// The HDF5 half of `inspect --verify`.
 int verify_command(const CommonOptions& common, const std::string& path);

@@ -34,6 +34,7 @@ const std::vector<std::pair<const char*, const char*>> kToolkit = {
     {"check", "read a recipe and print its plan"},
     {"methods", "list methods, layouts and formats, or the parameters of one"},
     {"compare", "one table for several models"},
+    {"sensitivity", "how fragile each matrix is, and what changes do together"},
     {"synth", "a model of a given shape with random weights"},
     {"import", "a GGUF file to a Hugging Face folder"},
     {"export", "a model to another format"}};

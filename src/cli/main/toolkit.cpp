@@ -36,6 +36,7 @@ struct Program {
   MethodsCommand methods;
   SynthCommand synth;
   ConvertCommand convert;
+  SensitivityCommand sensitivity;
   std::string verify;
   std::function<int()> action;
 
@@ -115,6 +116,26 @@ struct Program {
     CLI::App* c = command("compare", "one table for several models; the first is the reference",
                           [this] { return run_eval(); });
     add_eval(*c, common, eval, true);
+    add_sensitivity(*command("sensitivity",
+                             "how fragile each matrix is, and what changes do together",
+                             [this] { return sensitivity_command(common, sensitivity); }));
+  }
+
+  void add_sensitivity(CLI::App& c) {
+    c.add_option("MODEL", sensitivity.model, "a model with its tokenizer")->required();
+    c.add_option("--text", sensitivity.text, "calibration text")->required();
+    c.add_option("--samples", sensitivity.samples, "of the text")->check(CLI::Range(1, 1 << 20));
+    c.add_option("--length", sensitivity.length, "tokens a sample")->check(CLI::Range(2, 1 << 20));
+    c.add_option("--sketch", sensitivity.sketch, "signed sums of tokens that are kept")
+        ->check(CLI::Range(8, 1024));
+    c.add_option("--seed", sensitivity.seed, "of labels and signs")->check(CLI::NonNegativeNumber);
+    c.add_option("--changed", sensitivity.changed,
+                 "a changed copy of the model: its divergence is predicted (repeatable)");
+    c.add_flag("--sampled", sensitivity.sampled,
+               "predict it from the gradients of single sequences as well");
+    add_compute(c, common);
+    add_json(c, common);
+    add_verbosity(c, common);
   }
 
   void add_files() {

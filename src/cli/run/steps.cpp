@@ -91,13 +91,12 @@ void report_plan(RunState& state, const std::string& step, const std::string& pa
   }
 }
 
-/// A plan without its list of matrices: one line for the log and the report.
+/// A plan without its tables of matrices: one line for the log and the report.
 std::string plan_summary(const std::string& plan) {
-  auto json = nlohmann::json::parse(plan);
-  json.erase("matrices");
+  const auto json = nlohmann::json::parse(plan);
   std::string text;
   for (const auto& [name, value] : json.items())
-    text += cat(text.empty() ? "" : ", ", name, " ", value.dump());
+    if (!value.is_object()) text += cat(text.empty() ? "" : ", ", name, " ", value.dump());
   return text;
 }
 

@@ -109,6 +109,35 @@ TEST(Mix, RoundsSeeWhatErrorsDoTogether) {
   EXPECT_LT(with - best, 0.5 * (without - best));
 }
 
+/// What options of neighbours cost together in `model`, where all weights are 1.
+std::vector<float> couplings_of(const Model& model) {
+  constexpr int kAll = kUnits * kOptions;
+  std::vector<float> out(kAll * kAll, 0.0f);
+  const auto cost = [&](int k) {
+    return model.errors[static_cast<std::size_t>(k / kOptions)] * std::pow(0.25, k % kOptions);
+  };
+  for (int a = 0; a < kAll; ++a)
+    for (int b = 0; b < kAll; ++b)
+      if (std::abs(a / kOptions - b / kOptions) == 1)
+        out[static_cast<std::size_t>(a * kAll + b)] =
+            static_cast<float>(model.together * std::sqrt(cost(a) * cost(b)));
+  return out;
+}
+
+TEST(Mix, CouplingsSayWhatErrorsDoTogether) {
+  Model model{.errors = kErrors, .weights = {1, 1, 1, 1, 1, 1}, .together = 3};
+  double without = 0, with = 0, best = 0;
+  for (int64_t budget = 13; budget < 30; ++budget) {
+    MixSearch search{
+        .budget_bytes = budget, .measured = false, .rounds = 0, .guard = false, .couplings = {}};
+    without += std::log(find_mix(units_with(kErrors), search, model.probe()).divergence);
+    search.couplings = couplings_of(model);
+    with += std::log(find_mix(units_with(kErrors), search, model.probe()).divergence);
+    best += std::log(model.best(budget));
+  }
+  EXPECT_LT(with - best, 0.2 * (without - best));
+}
+
 TEST(Mix, UnmeasuredCostsAreTakenAsTheyAre) {
   Model model{.errors = kErrors, .weights = {1, 1, 1, 1, 1, 1}};
   const Mix mix = find_mix(units_with(kErrors),
