@@ -90,6 +90,7 @@ class ArtifactWriter {
                           {"bits", r.bits},
                           {"group", r.group},
                           {"scale", r.scale}};
+    if (r.clip != 1) record["rounding"]["clip"] = r.clip;
     version_ = ArtifactHeader::kVersion;
   }
 

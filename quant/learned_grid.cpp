@@ -7,7 +7,10 @@
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 
@@ -92,17 +95,56 @@ GridTensors LearnedGrid::tensors() const {
   return t;
 }
 
-void LearnedGrid::descend(const at::Tensor& gradient_gdo, double rate) {
-  const at::Tensor by_scale = (gradient_gdo * (level_ - inside_ * steps_)).sum(1);
-  offset_.sub_(gradient_gdo.sign() * inside_, rate).clamp_(-0.5, 0.5);
+/// dL/ds.
+at::Tensor LearnedGrid::by_scale(const at::Tensor& gradient_gdo) const {
+  return (gradient_gdo * (level_ - inside_ * steps_)).sum(1);
+}
+
+void LearnedGrid::descend(const at::Tensor& gradient_gdo, double rate, GridMoves moves) {
+  const at::Tensor scale_go = by_scale(gradient_gdo);
+  if (moves.offsets) offset_.sub_(gradient_gdo.sign() * inside_, rate).clamp_(-0.5, 0.5);
+  if (!moves.ranges) return;
   if (start_.symmetric) {
-    move(clip_above_, by_scale, rate);
+    move(clip_above_, scale_go, rate);
     return;
   }
   const at::Tensor by_zero = -(gradient_gdo * (1 - inside_)).sum(1) * scale_;
-  const at::Tensor whole = by_scale - by_zero * below_ * clip_below_ / scale_.square();
+  const at::Tensor whole = scale_go - by_zero * below_ * clip_below_ / scale_.square();
   move(clip_above_, whole * above_, rate);
   move(clip_below_, whole * below_ / start_.top + by_zero * below_ / scale_, rate);
+}
+
+at::Tensor LearnedGrid::weight_gradient(const at::Tensor& gradient_gdo) const {
+  at::Tensor by_weight = gradient_gdo * inside_;
+  const at::Tensor scale_go = by_scale(gradient_gdo);
+  // What a relative change of an extreme does to the step, at the weight that is the extreme.
+  const auto add = [&](const at::Tensor& extreme_go, const at::Tensor& step_go) {
+    const at::Tensor share_go =
+        at::where(extreme_go == 0, at::zeros_like(step_go), scale_go * step_go / extreme_go);
+    by_weight.add_((w_ == extreme_go.unsqueeze(1)) * share_go.unsqueeze(1));
+  };
+  const at::Tensor high = w_.amax(1), low = w_.amin(1);
+  if (start_.symmetric) {
+    add(at::where(high >= -low, high, low), scale_);
+    return by_weight;
+  }
+  add(high.clamp_min(0), above_ * clip_above_ / start_.top);
+  add(low.clamp_max(0), below_ * clip_below_ / start_.top);
+  return by_weight;
+}
+
+void LearnedGrid::follow(at::Tensor w_gdo) {
+  const auto grow = [](at::Tensor& range_go, const at::Tensor& from_go, const at::Tensor& to_go) {
+    range_go =
+        range_go * at::where((from_go > 0) & (to_go > 0), to_go / from_go, at::ones_like(from_go));
+  };
+  if (start_.symmetric) {
+    grow(start_.scale_go, w_.abs().amax(1), w_gdo.abs().amax(1));
+  } else {
+    grow(above_, w_.amax(1).clamp_min(0), w_gdo.amax(1).clamp_min(0));
+    grow(below_, (-w_.amin(1)).clamp_min(0), (-w_gdo.amin(1)).clamp_min(0));
+  }
+  w_ = std::move(w_gdo);
 }
 
 void LearnedGrid::move(at::Tensor& clip_go, const at::Tensor& gradient_go, double rate) const {

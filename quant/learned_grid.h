@@ -34,6 +34,11 @@ void store(const GridTensors& from, format::WeightCode& code);
 /// w_oi as [g, d, o].
 at::Tensor padded(const at::Tensor& w_oi, const GridTensors& like);
 
+/// What a step may move.
+struct GridMoves {
+  bool ranges = true, offsets = true;
+};
+
 /// What is learned of some outputs: offsets of the rounding in [-0.5, 0.5] steps of the grid, and
 /// how far each end of a group's range is clipped. Rounding counts as the identity. Gradients by
 /// hand, from dL/dV: dV/d offset = s, dV/ds = k - w/s where k = round(w/s + offset) is inside the
@@ -47,10 +52,16 @@ class LearnedGrid {
   /// The last rounding.
   GridTensors tensors() const;
   /// Against the sign of dL/dV [g, d, o] at the last round().
-  void descend(const at::Tensor& gradient_gdo, double rate);
+  void descend(const at::Tensor& gradient_gdo, double rate, GridMoves moves = {});
+  /// dL/dw from dL/dV at the last round(), where ranges follow the extremes of their group: also
+  /// through the step, whose derivative by the extreme is its share in the step.
+  at::Tensor weight_gradient(const at::Tensor& gradient_gdo) const;
+  /// Another weight from now on; ranges keep their ratio to the extremes of their group.
+  void follow(at::Tensor w_gdo);
 
  private:
   void place_grid();
+  at::Tensor by_scale(const at::Tensor& gradient_gdo) const;
   void move(at::Tensor& clip_go, const at::Tensor& gradient_go, double rate) const;
   RoundingSchedule schedule_;
   GridTensors start_;

@@ -11,6 +11,7 @@ void add_tile(Registry<core::Quantizer>& registry);
 void add_annealed(Registry<core::Quantizer>& registry);
 void add_hqq(Registry<core::Quantizer>& registry);
 void add_sign_round(Registry<core::Quantizer>& registry);
+void add_unified(Registry<core::Quantizer>& registry);
 
 void register_methods(Registry<core::Quantizer>& registry) {
   add_rtn(registry);
@@ -20,6 +21,7 @@ void register_methods(Registry<core::Quantizer>& registry) {
   add_annealed(registry);
   add_hqq(registry);
   add_sign_round(registry);
+  add_unified(registry);
 }
 
 }  // namespace cupel::quant

@@ -35,21 +35,23 @@ struct NoActivationParams : Params {
 struct AnyRoundedParams : Params {
   ScaleSource scale = ScaleSource::dynamic;
   int group = 0;
+  double clip = 1;
   virtual InputRounding rounding() const = 0;
   void visit(ParamVisitor& v) override {
     v.field("scale", scale, EnumNames{{"dynamic", 0}, {"static", 1}},
             "from each token's own inputs, or one for all from calibration");
     v.field("group", group, "inputs of a token that share a dynamic scale; 0: all of them")
         .in(0, 65536);
-    v.check(scale == ScaleSource::dynamic || group == 0,
-            "a static scale is one for all inputs: group must be 0");
+    v.field("clip", clip, "share of the largest of them that a dynamic scale reaches").in(0.1, 1);
+    v.check(scale == ScaleSource::dynamic || (group == 0 && clip == 1),
+            "a static scale is one for all inputs: group must be 0, clip 1");
   }
 };
 
 template <InputRounding::Numbers kNumbers, int kBits>
 struct RoundedParams : AnyRoundedParams {
   InputRounding rounding() const override {
-    return {.numbers = kNumbers, .bits = kBits, .group = group};
+    return {.numbers = kNumbers, .bits = kBits, .group = group, .clip = static_cast<float>(clip)};
   }
 };
 using Int8Params = RoundedParams<InputRounding::Numbers::integer, 8>;
@@ -159,7 +161,9 @@ ChosenRounding rounding_for(const Choice& activations, const format::InputTransf
 void round_inputs(const Choice& activations, std::span<MatrixResult> results, const Stats& stats) {
   if (results.empty()) return;
   const format::InputTransform& transform = results.front().code.input;
-  const ChosenRounding chosen = rounding_for(activations, transform, stats);
+  const InputRounding& own = results.front().code.rounding;
+  const ChosenRounding chosen =
+      own.none() ? rounding_for(activations, transform, stats) : ChosenRounding{own, ""};
   if (chosen.rounding.none()) return;
   for (MatrixResult& result : results) {
     CUPEL_ASSERT(result.code.input.id == transform.id);

@@ -35,7 +35,7 @@ ChosenRounding rounding_for(const Choice& activations, const format::InputTransf
 
 /// Decides how the input of these matrices is rounded, which share it and its transform, and says
 /// so in their notes. Where calibration has no answer the scale is each token's own, as a fallback
-/// by name.
+/// by name. A rounding that the method has chosen itself stays.
 void round_inputs(const Choice& activations, std::span<MatrixResult> results, const Stats& stats);
 
 }  // namespace cupel::core

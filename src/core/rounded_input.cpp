@@ -4,6 +4,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -75,18 +76,44 @@ at::Tensor to_levels_per_group(const InputRounding& r, const at::Tensor& x) {
   // On a GPU a division by a host number would be a multiplication by its reciprocal.
   const at::Tensor most = at::tensor(format::largest_level(r)).to(x.device());
   const at::Tensor s =
-      at::where(largest < format::kTinyGroup, at::zeros({}, x.options()), largest / most);
+      at::where(largest < format::kTinyGroup, at::zeros({}, x.options()), largest * r.clip / most);
   return to_levels(r, x, s);
+}
+
+/// `f` of the groups [.., groups, i] of tensors [.., i]; a short last group has a call of its own.
+template <class F>
+at::Tensor by_groups(const InputRounding& r, const std::vector<at::Tensor>& of, const F& f) {
+  const int64_t width = of[0].size(-1), group = std::min(r.group_width(width), width);
+  const int64_t whole = width / group * group;
+  std::vector<at::Tensor> heads, tails;
+  for (const at::Tensor& t : of) {
+    heads.push_back(t.slice(-1, 0, whole).reshape({-1, whole / group, group}));
+    tails.push_back(t.slice(-1, whole));
+  }
+  const at::Tensor y = f(heads).reshape(of[0].slice(-1, 0, whole).sizes());
+  return whole == width ? y : at::cat({y, f(tails)}, -1);
 }
 
 at::Tensor round_values(const InputRounding& r, const at::Tensor& x) {
   if (!r.dynamic()) return to_levels(r, x, at::tensor(r.scale).to(x.device()));
-  const int64_t width = x.size(-1), group = std::min(r.group_width(width), width);
-  const int64_t whole = width / group * group;
-  const at::Tensor head = x.slice(-1, 0, whole);
-  const at::Tensor y =
-      to_levels_per_group(r, head.reshape({-1, whole / group, group})).reshape(head.sizes());
-  return whole == width ? y : at::cat({y, to_levels_per_group(r, x.slice(-1, whole))}, -1);
+  return by_groups(r, {x}, [&](const auto& t) { return to_levels_per_group(r, t[0]); });
+}
+
+/// Largest magnitudes that still round to a level, with room for the rounding of x / s.
+at::Tensor unclipped(const InputRounding& r, const at::Tensor& ratio) {
+  return (ratio.abs() <= (1 + 1e-5) * format::largest_level(r)).to(at::kFloat);
+}
+
+at::Tensor gradient_per_group(const InputRounding& r, const at::Tensor& x, const at::Tensor& z,
+                              const at::Tensor& g) {
+  const at::Tensor largest = x.abs().amax(-1, /*keepdim=*/true);
+  const double share = r.clip / format::largest_level(r);
+  const at::Tensor none = largest < format::kTinyGroup;
+  const at::Tensor s = at::where(none, at::ones({}, x.options()), largest * share);
+  const at::Tensor ratio = x / s, inside = unclipped(r, ratio);
+  const at::Tensor by_scale = (g * (z / s - ratio * inside)).sum(-1, /*keepdim=*/true);
+  const at::Tensor by_x = g * inside + (x.abs() == largest) * x.sign() * by_scale * share;
+  return at::where(none, at::zeros({}, x.options()), by_x);
 }
 
 }  // namespace
@@ -102,6 +129,14 @@ at::Tensor round_input(const InputRounding& rounding, const at::Tensor& x) {
   if (rounding.none()) return x;
   const at::Tensor q = round_values(rounding, x.detach().to(at::kFloat)).to(x.scalar_type());
   return x.requires_grad() ? x + (q - x).detach() : q;
+}
+
+at::Tensor rounding_gradient(const InputRounding& r, const at::Tensor& x, const at::Tensor& z,
+                             const at::Tensor& gradient) {
+  if (r.none()) return gradient;
+  if (!r.dynamic()) return gradient * unclipped(r, x / r.scale);
+  return by_groups(r, {x, z, gradient},
+                   [&](const auto& t) { return gradient_per_group(r, t[0], t[1], t[2]); });
 }
 
 at::Tensor rounded(const format::RoundedInput& input, const at::Tensor& x) {

@@ -14,6 +14,10 @@ namespace cupel::core {
 at::Tensor transform_input(const format::InputTransform& transform, const at::Tensor& x);
 /// Q of x [.., i]. Gradients pass straight through.
 at::Tensor round_input(const format::InputRounding& rounding, const at::Tensor& x);
+/// What dL/dz [.., i] of z = Q(x) says of x: rounding passes it where it doesn't clip, and a scale
+/// that x sets itself passes it to the largest input of its group.
+at::Tensor rounding_gradient(const format::InputRounding& rounding, const at::Tensor& x,
+                             const at::Tensor& z, const at::Tensor& gradient);
 /// T^-1 Q(T x) in the type of x.
 at::Tensor rounded(const format::RoundedInput& input, const at::Tensor& x);
 /// Whether two matrices read the same numbers of the same x.

@@ -95,7 +95,7 @@ ElementType type_in(const Json& object) {
 }
 
 InputRounding rounding_in(const Json& object) {
-  check_keys(object, {"numbers", "bits", "group", "scale"}, "a rounding");
+  check_keys(object, {"numbers", "bits", "group", "scale", "clip"}, "a rounding");
   InputRounding r;
   const std::string numbers = name_in(object, "numbers");
   CUPEL_CHECK(numbers == "integer" || numbers == "e4m3", data,
@@ -107,6 +107,10 @@ InputRounding rounding_in(const Json& object) {
   const Json& scale = member(object, "scale");
   CUPEL_CHECK(scale.is_number(), data, "index: 'scale' must be a number");
   r.scale = scale.get<float>();
+  if (object.contains("clip")) {
+    CUPEL_CHECK(object["clip"].is_number(), data, "index: 'clip' must be a number");
+    r.clip = object["clip"].get<float>();
+  }
   check_rounding(r);
   CUPEL_CHECK(r.dynamic() || r.group == 0, data, "index: one scale for all inputs and groups of ",
               r.group, " exclude each other");

@@ -74,7 +74,8 @@ std::string description(const InputRounding& rounding) {
   if (rounding.none()) return "";
   const std::string name = numbers_name(rounding);
   if (!rounding.dynamic()) return cat(name, ", static scale ", rounding.scale);
-  return rounding.group == 0 ? name + " per token" : cat(name, " per group of ", rounding.group);
+  return cat(name, rounding.group == 0 ? " per token" : cat(" per group of ", rounding.group),
+             rounding.clip == 1 ? "" : cat(", clipped to ", rounding.clip));
 }
 
 void check_rounding(const InputRounding& r) {
@@ -86,6 +87,10 @@ void check_rounding(const InputRounding& r) {
   CUPEL_CHECK(r.dynamic() || (std::isfinite(r.scale) && r.scale >= kTinyGroup), data,
               "the scale of rounded inputs must be 0 (dynamic) or a finite number of at least ",
               kTinyGroup, ", not ", r.scale);
+  CUPEL_CHECK(
+      r.clip > 0 && r.clip <= 1 && (r.dynamic() || r.clip == 1), data,
+      "the share of the largest input that a dynamic scale reaches must lie in (0, 1], not ",
+      r.clip);
 }
 
 void round_row(const InputRounding& rounding, float* x, int64_t width, float* scales) {
@@ -97,7 +102,7 @@ void round_row(const InputRounding& rounding, float* x, int64_t width, float* sc
     float scale = rounding.scale;
     if (rounding.dynamic()) {
       const float largest = largest_magnitude(x + begin, n);
-      scale = largest < kTinyGroup ? 0.0F : largest / most;
+      scale = largest < kTinyGroup ? 0.0F : largest * rounding.clip / most;
     }
     if (scales) *scales++ = scale;
     if (scale == 0)

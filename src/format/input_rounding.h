@@ -9,7 +9,8 @@ namespace cupel::format {
 
 /// How the input of a multiplication is rounded, after the input transform: y = W' Q(T x). The
 /// inputs of a token are cut into groups; each has a scale s = largest |x| / largest level (float32
-/// division), or all groups of all tokens share one that calibration found. Then
+/// division), or all groups of all tokens share one that calibration found. A group's own scale may
+/// be smaller, s = clip * largest |x| / largest level: its largest inputs are clipped. Then
 ///   integer  Q(x) = s rint(clamp(x / s, -L, L)), L = 2^(bits - 1) - 1, half to even
 ///   e4m3     Q(x) = s e4m3(clamp(x / s, -448, 448)), the nearest number, ties to even mantissa
 /// each operation in float32. A group whose largest magnitude is below kTinyGroup is zero. NaN and
@@ -20,6 +21,7 @@ struct InputRounding {
   int bits = 8;     ///< of an integer, 2 to 8
   int group = 0;    ///< inputs of a token that share a scale, the last group may be short; 0: all
   float scale = 0;  ///< the one scale; 0: each group has its own
+  float clip = 1;   ///< share of the largest input that a group's own scale reaches, in (0, 1]
   bool none() const { return numbers == Numbers::none; }
   bool dynamic() const { return scale == 0; }
   /// Inputs that share a scale, of `width`.

@@ -13,6 +13,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
 
@@ -21,6 +22,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/error.h"
 #include "base/vector_clones.h"
 #include "core/feedback_device.h"
 #include "core/parallel.h"
@@ -89,6 +91,13 @@ class UniformEncoding : public Encoding {
     scale_go_.mutable_data_ptr<float>()[at] = g.scale;
     step_go_.mutable_data_ptr<float>()[at] = g.step;
     zero_go_.mutable_data_ptr<float>()[at] = g.zero;
+  }
+
+  /// The same for all groups: [g, o] each.
+  void set_all(const at::Tensor& scale_go, const at::Tensor& zero_go) {
+    scale_go_.copy_(scale_go);
+    step_go_.copy_(scale_go);
+    zero_go_.copy_(zero_go);
   }
 
   /// Call after the last set(), before the first tile.
@@ -229,6 +238,25 @@ std::unique_ptr<Encoding> UniformCode::fit(const at::Tensor& w_oi, const Metric&
         encoding->set(
             o, g, fitter.fit(w + o * cols + i, metric.row(o, ones) + i, std::min(width, cols - i)));
   });
+  encoding->place(w_oi.device());
+  return encoding;
+}
+
+GivenUniformCode::GivenUniformCode(const format::WeightCode& grids)
+    : layout_(std::dynamic_pointer_cast<const format::UniformLayout>(grids.layout)) {
+  CUPEL_ASSERT(layout_);
+  scale_og_ = host_float(tensor_of(grids.arrays.at("scales")));
+  zero_og_ =
+      layout_->symmetric()
+          ? at::full_like(scale_og_, static_cast<double>(1 << (layout_->bits_per_code() - 1)))
+          : host_float(tensor_of(grids.arrays.at("zeros")));
+}
+
+std::unique_ptr<Encoding> GivenUniformCode::fit(const at::Tensor& w_oi, const Metric&) const {
+  CUPEL_ASSERT(w_oi.size(0) == scale_og_.size(0) &&
+               layout_->groups(w_oi.size(1)) == scale_og_.size(1));
+  auto encoding = std::make_unique<UniformEncoding>(layout_, w_oi.size(0), w_oi.size(1));
+  encoding->set_all(scale_og_.t(), zero_og_.t());
   encoding->place(w_oi.device());
   return encoding;
 }

@@ -48,4 +48,16 @@ class UniformCode : public Code {
   ScaleRule rule_;
 };
 
+/// New codes on the grids of another code of the same shape: nothing is fitted.
+class GivenUniformCode : public Code {
+ public:
+  /// Of a uniform code.
+  explicit GivenUniformCode(const format::WeightCode& grids);
+  std::unique_ptr<Encoding> fit(const at::Tensor& w_oi, const Metric& metric) const override;
+
+ private:
+  std::shared_ptr<const format::UniformLayout> layout_;
+  at::Tensor scale_og_, zero_og_;  ///< float32 on the host
+};
+
 }  // namespace cupel::core

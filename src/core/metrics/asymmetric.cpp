@@ -9,42 +9,14 @@
 // Differs: the target moves as a whole, not column by column: the same minimum; `strength` is a.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/linalg_solve.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/zeros.h>
-
-#include <algorithm>
 
 #include "core/activations.h"
+#include "core/input_moments.h"
 #include "core/metrics/list.h"
-#include "core/rounded_input.h"
 #include "core/transform.h"
 
 namespace cupel::core {
 namespace {
-
-/// Sums over tokens in the basis of the transform, float64 on the weights' device.
-struct Moments {
-  at::Tensor h_ii, c_ii;
-};
-
-/// From the inputs themselves, as the multiplication will read them.
-Moments rounded_moments(const MetricSource& source) {
-  const Stats& stats = source.stats;
-  const format::InputTransform& t = source.transform;
-  const auto rounding = rounding_for(*source.group.activations, t, stats).rounding;
-  const at::Device device = source.group.weights_oi.front().device();
-  const int64_t width = stats.inputs.front().size(1);
-  const auto options = at::TensorOptions(at::kDouble).device(device);
-  Moments m{at::zeros({width, width}, options), at::zeros({width, width}, options)};
-  for (std::size_t n = 0; n < stats.inputs.size(); ++n) {
-    const at::Tensor now_ti = round_input(rounding, transform_input(t, stats.inputs[n].to(device)));
-    const at::Tensor original_ti = transform_input(t, stats.original_inputs[n].to(device));
-    m.h_ii.add_(at::matmul(now_ti.t(), now_ti));
-    m.c_ii.add_(at::matmul(original_ti.t(), now_ti));
-  }
-  return m;
-}
 
 class Asymmetric : public MetricProvider {
  public:
@@ -59,40 +31,34 @@ class Asymmetric : public MetricProvider {
         plain.fallback = "metric activation: the original's inputs at its tokens are not known";
       return plain;
     }
-    const Moments m = moments(source);
-    PreparedMetric out = activation_metric(source, m.h_ii);
+    const InputMoments m = moments(source);
+    PreparedMetric out = activation_metric(source, m.zz_ii);
     if (!out.fallback.empty()) return out;
-    if (!at::isfinite(m.c_ii).all().item<bool>()) {
+    if (!at::isfinite(m.rz_ii).all().item<bool>()) {
       out.fallback = "metric activation: the original's inputs hold NaN or infinity";
       return out;
     }
     const double damp = source.with_feedback ? out.rows.front().factor->damp : source.feedback.damp;
-    out.shift_ii = shift(m, damp);
+    out.shift_ii = strength_ * regression_shift(m.rz_ii, m.zz_ii, damp);
     return out;
   }
 
  private:
-  static Moments moments(const MetricSource& source) {
+  /// r is what the original's inputs are more than these.
+  static InputMoments moments(const MetricSource& source) {
     const Choice* activations = source.group.activations;
-    if (activations && !activation_text(*activations).empty() &&
-        !source.stats.original_inputs.empty())
-      return rounded_moments(source);
-    const at::Tensor c_ii = source.stats.cross_moment_ii;
-    return {moment_of(source),
-            transform_second_moment(source.transform,
-                                    c_ii.to(source.group.weights_oi.front().device()))};
-  }
-
-  /// a (C - H) (H + d)^-1. An input that was always zero has no columns in C and H and stays.
-  at::Tensor shift(const Moments& m, double damp) const {
-    const at::Tensor diagonal_i = m.h_ii.diagonal();
-    const double alive = std::max(1.0, (diagonal_i > 0).sum().to(at::kDouble).item<double>());
-    const double mean = diagonal_i.sum().item<double>() / alive;
-    at::Tensor damped_ii = m.h_ii.clone();
-    // Without any damping a singular H has no inverse; this much changes no other.
-    damped_ii.diagonal().add_(std::max(damp, 1e-10) * mean);
-    const at::Tensor difference_ii = m.c_ii - m.h_ii;
-    return strength_ * at::linalg_solve(damped_ii, difference_ii.t()).t();
+    const Stats& stats = source.stats;
+    const at::Device device = source.group.weights_oi.front().device();
+    if (activations && !activation_text(*activations).empty() && !stats.original_inputs.empty())
+      return input_moments(
+          stats,
+          {.transform = source.transform,
+           .rounding = rounding_for(*activations, source.transform, stats).rounding},
+          Reference::original, device);
+    const at::Tensor h_ii = moment_of(source);
+    const at::Tensor c_ii =
+        transform_second_moment(source.transform, stats.cross_moment_ii.to(device));
+    return {.tokens = stats.tokens, .zz_ii = h_ii, .rz_ii = c_ii - h_ii, .rr_ii = {}};
   }
 
   double strength_;

@@ -306,7 +306,7 @@ class Pass {
     std::string names;
     for (const WeightId& id : unit.weights) names += canonical_name(arch_, id) + "\n";
     return key_of(
-        {"unit 3", state, unit.step->key, params_json(*unit.step->params), unit.step->plan, names});
+        {"unit 4", state, unit.step->key, params_json(*unit.step->params), unit.step->plan, names});
   }
 
   /// The statistics of the stage's input. A tied embedding is quantized for its work as the head,

@@ -44,7 +44,8 @@ json meta_of(const QuantizedMatrix& m) {
            {{"numbers", static_cast<int>(code.rounding.numbers)},
             {"bits", code.rounding.bits},
             {"group", code.rounding.group},
-            {"scale", code.rounding.scale}}},
+            {"scale", code.rounding.scale},
+            {"clip", code.rounding.clip}}},
           {"arrays", arrays},
           {"fallback", m.result.fallback},
           {"note", m.result.note},
@@ -81,7 +82,8 @@ QuantizedMatrix matrix_from(const format::H5Reader& file, const std::string& gro
       .numbers = static_cast<format::InputRounding::Numbers>(rounding.at("numbers").get<int>()),
       .bits = rounding.at("bits"),
       .group = rounding.at("group"),
-      .scale = rounding.at("scale")};
+      .scale = rounding.at("scale"),
+      .clip = rounding.at("clip")};
   for (const auto& name : meta.at("arrays"))
     code.arrays[name] = file.read(group + "/arrays/" + name.get<std::string>());
   if (file.has(group + "/scale")) {

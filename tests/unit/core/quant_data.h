@@ -6,11 +6,14 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "base/rng.h"
+#include "core/gradients.h"
 #include "core/stats.h"
 
 namespace cupel::core::testing {
@@ -46,6 +49,37 @@ inline Stats stats_of(const at::Tensor& x_ti) {
              .cross_moment = true},
             x_ti, x_ti);
   return stats;
+}
+
+/// What the gradient pass would have found for a matrix with these inputs.
+inline GradientStats gradients_of(const GradientNeeds& needs, const at::Tensor& x_ti,
+                                  int64_t outputs, const std::string& name) {
+  constexpr int64_t kSequences = 4;
+  const int64_t tokens = x_ti.size(0);
+  GradientStats s{.tokens = tokens, .sequences = kSequences};
+  const at::Tensor g_to = normals({tokens, outputs}, name + " gradient");
+  if (needs.fisher) {
+    s.fisher_oi = at::zeros({outputs, x_ti.size(1)}, at::kFloat);
+    s.gradient_oi = at::zeros({outputs, x_ti.size(1)}, at::kFloat);
+    for (int64_t t = 0; t + tokens / kSequences <= tokens; t += tokens / kSequences) {
+      const int64_t end = t + tokens / kSequences;
+      const at::Tensor dw_oi = at::matmul(g_to.slice(0, t, end).t(), x_ti.slice(0, t, end));
+      s.fisher_oi.add_(dw_oi * dw_oi);
+      s.gradient_oi.add_(dw_oi);
+    }
+  }
+  if (needs.output_moment) s.output_moment_oo = at::matmul(g_to.t(), g_to).to(at::kDouble);
+  const int64_t groups = std::min<int64_t>(needs.groups, outputs);
+  if (groups == 0) return s;
+  s.saliency_tq = at::zeros({tokens, groups}, at::kFloat);
+  s.guided_qii = at::zeros({groups, x_ti.size(1), x_ti.size(1)}, at::kDouble);
+  for (int64_t q = 0; q < groups; ++q) {
+    const at::Tensor part = g_to.slice(1, q * outputs / groups, (q + 1) * outputs / groups);
+    s.saliency_tq.select(1, q).copy_((part * part).mean(1));
+    const at::Tensor x = x_ti.to(at::kDouble);
+    s.guided_qii[q].copy_(at::matmul((x * s.saliency_tq.select(1, q).unsqueeze(1)).t(), x));
+  }
+  return s;
 }
 
 /// tr((W - V) H (W - V)^T) per token.

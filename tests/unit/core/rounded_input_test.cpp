@@ -49,6 +49,7 @@ std::vector<InputRounding> roundings() {
   return {{},
           {Numbers::integer, 8, 0, 0},
           {Numbers::integer, 4, 64, 0},  // the last group is short
+          {Numbers::integer, 4, 32, 0, 0.8F},
           {Numbers::integer, 8, 0, 0.03F},
           {Numbers::e4m3, 8, 0, 0},
           {Numbers::e4m3, 8, 32, 0},
@@ -84,6 +85,47 @@ TEST(RoundedInput, GradientsPassStraightThrough) {
     x.mutable_grad() = at::Tensor();
     rounded({t, {Numbers::integer, 8, 0, 0}}, x).sum().backward();
     EXPECT_TRUE(at::allclose(x.grad(), at::ones_like(x), 1e-4, 1e-5)) << t.id;
+  }
+}
+
+/// Rounding whose decisions are those at `from`: x passes unless it was clipped, and the scale
+/// moves.
+at::Tensor frozen(const InputRounding& r, const at::Tensor& from, const at::Tensor& x) {
+  const auto scale = [&](const at::Tensor& of) {
+    return r.dynamic() ? of.abs().amax(-1, true) * (r.clip / largest_level(r))
+                       : at::ones_like(of) * r.scale;
+  };
+  const at::Tensor s0 = scale(from), s = scale(x), z0 = round_input(r, from);
+  const at::Tensor inside = (from.abs() <= 1.00001 * s0 * largest_level(r)).to(at::kDouble);
+  return s * (z0 / s0 - inside * from / s0) + inside * x;
+}
+
+TEST(RoundedInput, ItsGradientIsThatOfItsScaleToo) {
+  const at::Tensor x = normals({3, 24}, "x"), g = normals({3, 24}, "g");
+  constexpr double kStep = 1e-3;
+  for (const InputRounding& r :
+       {InputRounding{Numbers::integer, 4, 0, 0}, InputRounding{Numbers::integer, 4, 0, 0, 0.7F},
+        InputRounding{Numbers::integer, 4, 0, 0.2F}, InputRounding{Numbers::e4m3, 8, 0, 0}}) {
+    SCOPED_TRACE(description(r));
+    const at::Tensor found = rounding_gradient(r, x, round_input(r, x), g);
+    for (int64_t i = 0; i < x.size(1); ++i) {
+      const auto moved = [&](double step) {
+        at::Tensor y = x.to(at::kDouble).clone();
+        y.select(1, i).add_(step);
+        return (frozen(r, x.to(at::kDouble), y) * g).sum(1);
+      };
+      const at::Tensor expected = (moved(kStep) - moved(-kStep)) / (2 * kStep);
+      EXPECT_TRUE(at::allclose(found.select(1, i).to(at::kDouble), expected, 1e-3, 1e-3)) << i;
+    }
+  }
+  const InputRounding in_groups{Numbers::integer, 4, 16, 0};  // the last group is short
+  const at::Tensor z = round_input(in_groups, x), by_groups = rounding_gradient(in_groups, x, z, g);
+  const InputRounding whole{Numbers::integer, 4, 0, 0};
+  for (const auto& [from, to] : {std::pair<int64_t, int64_t>{0, 16}, {16, 24}}) {
+    const auto part = [&, from = from, to = to](const at::Tensor& t) {
+      return t.slice(1, from, to);
+    };
+    EXPECT_TRUE(at::equal(part(by_groups), rounding_gradient(whole, part(x), part(z), part(g))));
   }
 }
 

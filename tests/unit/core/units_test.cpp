@@ -34,7 +34,7 @@ TEST_F(UnitStoreTest, TransformsComeBack) {
     input.scale.push_back(0.25F * static_cast<float>(i + 1));
     input.signs.push_back(i % 3 == 0 ? -1 : 1);
   }
-  m.result.code.rounding = {format::InputRounding::Numbers::integer, 4, 0, 0.012345678F};
+  m.result.code.rounding = {format::InputRounding::Numbers::integer, 4, 0, 0.012345678F, 0.85F};
   m.result.fallback = "no scaling of inputs: no calibration token reached it";
   m.result.note = "awq exponent 0.45";
   store.save_codes("key", {m});

@@ -159,6 +159,7 @@ TEST_F(BentArtifact, RoundedInputsComeBackInANewerVersion) {
   EXPECT_EQ(header_of(good_).version, 1u) << "a file without them stays readable for all";
   for (const InputRounding& rounding :
        {InputRounding{InputRounding::Numbers::integer, 4, 64, 0},
+        InputRounding{InputRounding::Numbers::integer, 4, 0, 0, 0.85F},
         InputRounding{InputRounding::Numbers::e4m3, 8, 0, 0.012345678F}}) {
     export_::write_artifact(folder_ / "rounded.cupel", rounded_content(rounding));
     EXPECT_EQ(header_of(test::bytes_of_file(folder_ / "rounded.cupel")).version, 2u);
@@ -197,6 +198,8 @@ TEST_F(BentArtifact, BentRoundingsAreRefused) {
   expect("scale", -0.5, "must be 0 (dynamic) or");
   expect("scale", 1e300, "must be 0 (dynamic) or");
   expect("scale", 1e-44, "must be 0 (dynamic) or");
+  expect("clip", 0, "must lie in (0, 1]");
+  expect("clip", "1", "'clip' must be a number");
   expect("scale", "1", "'scale' must be a number");
   expect("zero", 1, "unknown key 'zero'");
   for (const char* key : {"numbers", "bits", "group", "scale"}) {

@@ -79,6 +79,13 @@ TEST(InputRounding, AStaticScaleClips) {
             (std::vector<float>{63.5F, -63.5F, 0.5F, 0, 1}));  // ties to even
 }
 
+TEST(InputRounding, ADynamicScaleMayClip) {
+  const InputRounding r{Numbers::integer, 4, 2, 0, 0.5F};
+  std::vector<float> scales(2);
+  EXPECT_EQ(rounded(r, {14, 2, -7, 3}, scales.data()), (std::vector<float>{7, 2, -3.5F, 3}));
+  EXPECT_EQ(scales, (std::vector<float>{1, 0.5F}));
+}
+
 TEST(InputRounding, RoundingTwiceChangesNothing) {
   for (const InputRounding& r :
        {InputRounding{Numbers::integer, 8, 0, 0}, InputRounding{Numbers::integer, 4, 32, 0},
@@ -114,8 +121,9 @@ TEST(InputRounding, RefusesWhatMeansNothing) {
   for (const InputRounding& r :
        {InputRounding{Numbers::integer, 1, 0, 0}, InputRounding{Numbers::integer, 9, 0, 0},
         InputRounding{Numbers::integer, 8, -1, 0}, InputRounding{Numbers::integer, 8, 0, -1},
-        InputRounding{Numbers::integer, 8, 0, 1e-39F},
-        InputRounding{Numbers::e4m3, 8, 0, INFINITY}})
+        InputRounding{Numbers::integer, 8, 0, 1e-39F}, InputRounding{Numbers::e4m3, 8, 0, INFINITY},
+        InputRounding{Numbers::integer, 8, 0, 0, 0}, InputRounding{Numbers::integer, 8, 0, 0, 1.5F},
+        InputRounding{Numbers::integer, 8, 0, 0.5F, 0.9F}})
     EXPECT_THROW(check_rounding(r), Error);
   check_rounding({});
   check_rounding({Numbers::e4m3, 8, 128, 0});
@@ -125,6 +133,7 @@ TEST(InputRounding, IsSaidInWords) {
   EXPECT_EQ(description({}), "");
   EXPECT_EQ(description({Numbers::integer, 8, 0, 0}), "int8 per token");
   EXPECT_EQ(description({Numbers::integer, 4, 128, 0}), "int4 per group of 128");
+  EXPECT_EQ(description({Numbers::integer, 4, 0, 0, 0.9F}), "int4 per token, clipped to 0.9");
   EXPECT_EQ(description({Numbers::e4m3, 8, 0, 0.25F}), "fp8, static scale 0.25");
 }
 

@@ -35,6 +35,7 @@ constexpr Refusal kRefusals[] = {
     {"gptq", "metric: none"},                 // that is rtn
     {"hqq", "layout: uniform", true},         // fits integer grids
     {"sign-round", "layout: uniform", true},  // learns to round to integer grids
+    {"unified", "layout: uniform", true},     // the same
     {"tile", "layout: mixed", true},          // tiles are what mixed layouts are made of
     {"tile", "metric: none"},                 // scores are made from the metric
     {"annealed", "layout: sum", true},        // splits bytes between the parts of a sum
