@@ -34,6 +34,14 @@ def sensitivity(o, *more):
                             "--threads", o.threads, "--json", *more))
 
 
+def kept(o, name, make):
+    """What a file of --out holds, made where it is not there."""
+    path = o.out / name
+    if not path.exists():
+        path.write_text(json.dumps(make()))
+    return json.loads(path.read_text())
+
+
 def is_matrix(name, value):
     return ".layers." in name and value.ndim == 2
 
@@ -81,7 +89,7 @@ def damage_of(prediction, how):
 def noise(o):
     weights = off_grid.read(o.model)
     names = [n for n, w in weights.items() if is_matrix(n, w)]
-    own = {m["name"]: m["own"] for m in sensitivity(o)["matrices"]}
+    own = {m["name"]: m["own"] for m in kept(o, "sensitivity.json", lambda: sensitivity(o))["matrices"]}
     rng = np.random.default_rng(o.seed)
     noisy = {n: weights[n] + (np.sqrt(2 * o.damage / (own[n] * weights[n].size)) * rng.standard_normal(weights[n].shape)).astype(np.float32) for n in names}
     picked = chosen(o, names)

@@ -87,8 +87,8 @@ struct AutoParams : core::QuantizerParams {
         "matrices do together");
     v.field("sketch", sketch,
             "signed sums of tokens that score cross-layer keeps of each side of a matrix: what "
-            "two matrices do together is known to about 1 / sketch of what they do apart")
-        .in(8, 1024);
+            "two matrices do together is known to 1 / sketch of what they do apart at best")
+        .in(8, 256);
     v.field(
         "unit", unit,
         {{"matrix", static_cast<int>(Unit::matrix)}, {"group", static_cast<int>(Unit::group)}},

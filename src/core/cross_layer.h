@@ -27,7 +27,8 @@ namespace cupel::core {
 //
 // Axes: l m matrices, r signed sums of tokens, n sequences, o outputs, i inputs.
 // Source: "Kronecker-based approximation that captures cross-layer interactions" (abstract);
-// K-FAC for the factors. The error of <v_l, v_m> is about |v_l| |v_m| / r.
+// K-FAC for the factors. The error of <v_l, v_m> is |v_l| |v_m| / r where many tokens hold the
+// energy, up to 2 / sqrt(r) where one does.
 
 /// Change of each matrix by canonical name, [o, i].
 using Changes = std::map<std::string, at::Tensor>;
