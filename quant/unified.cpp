@@ -253,7 +253,9 @@ class Unified : public core::Quantizer {
     for (const MatrixResult& r : results) state.codes.push_back(r.code);
     const std::vector<Candidate> start = start_of(s, state, by_gptq);
     learn_jointly(s.problem, schedule_, state);
-    state.input.transform = core::named(state.input.transform, group.id);
+    state.input = {core::named(state.input.transform, group.id), {}};
+    state.input.rounding =
+        core::rounding_for(params_.activations, state.input.transform, stats).rounding;
     search_clip(s, state);
     std::vector<Candidate> found = best_of(s, state);
     settle(start, found, {transform, chosen.rounding}, state.input, results);
