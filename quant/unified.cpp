@@ -16,8 +16,10 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/tensor.h>
 
-#include <cmath>
+#include <array>
+#include <charconv>
 #include <limits>
+#include <string>
 
 #include "base/error.h"
 #include "core/activations.h"
@@ -125,6 +127,13 @@ at::Tensor sample_of(const std::vector<at::Tensor>& pieces_ti, int64_t wanted, a
 format::InputRounding clipped(format::InputRounding r, double share) {
   (r.dynamic() ? r.clip : r.scale) *= static_cast<float>(share);
   return r;
+}
+
+std::string three_digits(double x) {
+  std::array<char, 32> text;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), x, std::chars_format::general, 3).ptr;
+  return {text.data(), end};
 }
 
 /// One rounding of a matrix and what it costs.
@@ -253,7 +262,9 @@ class Unified : public core::Quantizer {
     for (const MatrixResult& r : results) state.codes.push_back(r.code);
     const std::vector<Candidate> start = start_of(s, state, by_gptq);
     learn_jointly(s.problem, schedule_, state);
-    state.input.transform = core::named(state.input.transform, group.id);
+    state.input = {core::named(state.input.transform, group.id), {}};
+    state.input.rounding =
+        core::rounding_for(params_.activations, state.input.transform, stats).rounding;
     search_clip(s, state);
     std::vector<Candidate> found = best_of(s, state);
     settle(start, found, {transform, chosen.rounding}, state.input, results);
@@ -324,21 +335,18 @@ class Unified : public core::Quantizer {
         const double loss = judge.of(core::decode(code).to(s.device));
         if (loss < best[m].loss) best[m] = {code, loss, name};
       };
-      const auto feed_back = [&](const core::Code& code, const char* name, bool both_sides) {
-        core::FeedbackPlan plan{.rows = {{.factor = inputs, .moment_ii = {}}}};
-        if (both_sides)
-          plan.outputs = std::make_shared<const core::Factor>(core::factorise(
-              outputs.dense(), 1, 1, {.order = core::FeedbackOrder::natural, .damp = 0}));
-        consider(core::encode(code, target_oi, weights, plan), name);
-      };
       consider(state.codes[m], "learned");
       if (!params_.feedback) continue;
-      feed_back(*code_, "feedback", false);
       const core::GivenUniformCode grids(state.codes[m]);
-      feed_back(grids, "feedback to learned grids", false);
+      core::FeedbackPlan plan{.rows = {{.factor = inputs, .moment_ii = {}}}};
+      consider(core::encode(*code_, target_oi, weights, plan), "feedback");
+      consider(core::encode(grids, target_oi, weights, plan), "feedback to learned grids");
       if (!outputs.couples()) continue;
-      feed_back(*code_, "feedback of both sides", true);
-      feed_back(grids, "feedback of both sides to learned grids", true);
+      plan.outputs = std::make_shared<const core::Factor>(core::factorise(
+          outputs.dense(), 1, 1, {.order = core::FeedbackOrder::natural, .damp = 0}));
+      consider(core::encode(*code_, target_oi, weights, plan), "feedback of both sides");
+      consider(core::encode(grids, target_oi, weights, plan),
+               "feedback of both sides to learned grids");
     }
     return best;
   }
@@ -362,16 +370,10 @@ class Unified : public core::Quantizer {
       results[m].code.rounding = input.rounding;
       core::add_note(
           results[m],
-          better ? cat(chosen.name, ", J ", short_number(chosen.loss), ", ",
-                       short_number(chosen.loss / start[m].loss), " of ", start[m].name)
-                 : cat("J not lowered: ", chosen.name, " kept, J ", short_number(chosen.loss)));
+          better ? cat(chosen.name, ", J ", three_digits(chosen.loss), ", ",
+                       three_digits(chosen.loss / start[m].loss), " of ", start[m].name)
+                 : cat("J not lowered: ", chosen.name, " kept, J ", three_digits(chosen.loss)));
     }
-  }
-
-  static double short_number(double x) {
-    if (!(std::abs(x) > 0) || !std::isfinite(x)) return x;
-    const double unit = std::pow(10, std::floor(std::log10(std::abs(x))) - 2);
-    return std::round(x / unit) * unit;
   }
 
   UnifiedParams params_;

@@ -21,7 +21,7 @@ struct InputMoments {
 /// at the same token.
 enum class Reference { own, original };
 
-/// z beside T x for the calibration tokens that `stats` holds, [t, i] float32 each.
+/// z beside T x, [t, i] float32 each.
 struct InputPair {
   at::Tensor z_ti, x_ti;
 };

@@ -131,10 +131,12 @@ struct Judge {
   core::Stats stats;
   std::vector<core::GradientStats> gradients;
 
-  explicit Judge(const at::Tensor& x_ti) : group{.id = "model.layers.0.test"} {
+  explicit Judge(const at::Tensor& x_ti, const at::Tensor& original_ti = {})
+      : group{.id = "model.layers.0.test"} {
     // Waking threads for matrices this small costs more than it saves.
     at::set_num_threads(1);
     stats = core::testing::stats_of(x_ti);
+    if (original_ti.defined()) stats.original_inputs = {original_ti};
     for (const int64_t rows : {24, 40}) {
       group.names.push_back(cat("matrix", rows));
       group.weights_oi.push_back(0.05 * normals({rows, x_ti.size(1)}, group.names.back()));
@@ -142,12 +144,13 @@ struct Judge {
     }
     for (const core::GradientStats& g : gradients) group.gradients.push_back(&g);
   }
-  double loss(const std::vector<core::MatrixResult>& results, OutputForm form) const {
+  double loss(const std::vector<core::MatrixResult>& results, OutputForm form,
+              core::Reference reference = core::Reference::own) const {
     double sum = 0;
     for (std::size_t m = 0; m < results.size(); ++m) {
       const format::WeightCode& code = results[m].code;
       const auto moments =
-          core::input_moments(stats, {code.input, code.rounding}, core::Reference::own, at::kCPU);
+          core::input_moments(stats, {code.input, code.rounding}, reference, at::kCPU);
       const OutputMetric g = form == OutputForm::identity
                                  ? OutputMetric(code.rows)
                                  : OutputMetric(gradients[m], form, 0.1, 4096, 64, at::kCPU);
@@ -188,6 +191,27 @@ TEST(Unified, NeverEndsAboveItsStart) {
             EXPECT_LE(after, 1.0001 * judge.loss(judge.run(start, recipe + ", scale: mse}"), form))
                 << start;
         }
+}
+
+TEST(Unified, MayAimAtTheOriginalsOutputs) {
+  const at::Tensor x_ti = correlated_inputs(400, kInputs, "x");
+  const Judge judge(x_ti, 1.1 * x_ti + 0.2 * x_ti.roll(1, 1));
+  const auto loss = [&](const std::string& more) {
+    const std::string recipe = "{activations: int8, steps: 20, output: diagonal" + more + "}";
+    return judge.loss(judge.run("unified", recipe), OutputForm::diagonal,
+                      core::Reference::original);
+  };
+  const double own = loss(""), original = loss(", reference: original"),
+               corrected = loss(", reference: original, correction: 1");
+  EXPECT_LT(original, own);
+  EXPECT_LT(corrected, 0.1 * own);
+}
+
+TEST(Unified, WithoutTheOriginalsInputsItsOwnAreTheReference) {
+  Judge judge(inputs_with_outliers());
+  judge.stats.original_inputs.clear();
+  for (const auto& r : judge.run("unified", "{steps: 4, reference: original}"))
+    EXPECT_EQ(r.fallback, "reference own: the original's inputs at its tokens are not known");
 }
 
 TEST(Unified, SaysWhenJDoesNotFall) {
