@@ -52,7 +52,7 @@ struct UnifiedParams : core::QuantizerParams {
   Reference reference = Reference::own;
   Learnables learn;
   LearningOrder order = LearningOrder::joint;
-  bool feedback = true;
+  bool clip_inputs = false, feedback = true;
   int steps = 100;
   double rate = 0, scaling_rate = 0.05;
   double smallest_clip = 0.5, largest_clip = 1.5;
@@ -78,7 +78,8 @@ void UnifiedParams::visit(ParamVisitor& v) {
   v.field("rank", rank, "beyond that: directions of G beside its diagonal").in(0, 1024);
   v.field("reference", reference, references,
           "outputs are compared with those on the quantized model's own inputs, or the original's");
-  v.field("ranges", learn.ranges, "learn the ranges of weights and search that of rounded inputs");
+  v.field("ranges", learn.ranges, "learn the ranges of weights");
+  v.field("clip_inputs", clip_inputs, "search the share of their range at which inputs clip");
   v.field("scaling", learn.scaling,
           "learn the scales of the inputs, where there is a transform to begin with");
   v.field("rounding", learn.rounding, "learn the rounding of weights");
@@ -274,7 +275,7 @@ class Unified : public core::Quantizer {
 
   /// J of the codes of a state on a sample of tokens, by the share of the inputs' range: the best.
   void search_clip(const Source& s, JointState& state) const {
-    if (!params_.learn.ranges || state.input.rounding.none()) return;
+    if (!params_.clip_inputs || state.input.rounding.none()) return;
     const format::InputRounding whole = state.input.rounding;
     double least = std::numeric_limits<double>::infinity();
     for (const double share : kClips) {

@@ -175,8 +175,8 @@ TEST(Unified, NeverEndsAboveItsStart) {
   for (const char* bits : {"3", "4"})
     for (const char* inputs : {"none", "int4", "{int8: {scale: static}}"})
       for (const char* transform : {"none", "smooth", "{hadamard: {block: 32}}"})
-        for (const char* more : {"", ", order: staged", ", output: diagonal", ", feedback: false",
-                                 ", steps: 3, rate: 1, scaling_rate: 1"}) {
+        for (const char* more : {"", ", order: staged, clip_inputs: true", ", output: diagonal",
+                                 ", feedback: false", ", steps: 3, rate: 1, scaling_rate: 1"}) {
           const std::string recipe =
               cat("{layout: {uniform: {bits: ", bits, ", group: 32}}, activations: ", inputs,
                   ", transform: ", transform);
@@ -191,6 +191,16 @@ TEST(Unified, NeverEndsAboveItsStart) {
             EXPECT_LE(after, 1.0001 * judge.loss(judge.run(start, recipe + ", scale: mse}"), form))
                 << start;
         }
+}
+
+TEST(Unified, ClipsInputsWhereThatLowersJ) {
+  const Judge judge(correlated_inputs(400, kInputs, "x"));
+  const auto loss = [&](const std::string& more) {
+    const auto results = judge.run("unified", "{activations: int4, steps: 20" + more + "}");
+    for (const auto& r : results) EXPECT_EQ(r.code.rounding.clip < 1, !more.empty());
+    return judge.loss(results, OutputForm::full);
+  };
+  EXPECT_LT(loss(", clip_inputs: true"), 0.99 * loss(""));
 }
 
 TEST(Unified, MayAimAtTheOriginalsOutputs) {
