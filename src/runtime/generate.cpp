@@ -70,6 +70,7 @@ text::Generation Session::generate(std::span<const text::Token> prompt,
                                    const std::function<bool(std::string_view)>& on_text) {
   const auto& tokenizer = model().tokenizer();
   Sampler sampler(options.sampling);
+  start_draft(options.sampling);
   TextStream stream(tokenizer, options.stop, on_text);
   std::vector<text::Token> history = prompt_or_bos(prompt, tokenizer.get());
   const auto given = static_cast<int64_t>(history.size());
@@ -88,19 +89,36 @@ text::Generation Session::generate(std::span<const text::Token> prompt,
   auto logits = forward(std::span(history).subspan(static_cast<std::size_t>(kept)), 1);
   const double prompt_end = now_seconds();
 
-  while (static_cast<int64_t>(result.tokens.size()) < limit) {
-    const text::Token token =
-        sampler.pick(logits.first(static_cast<std::size_t>(choices)), history);
+  const auto left = [&] { return limit - static_cast<int64_t>(result.tokens.size()); };
+  /// Takes the token that follows; false when it was the last.
+  const auto take = [&](text::Token token) {
     if (!options.ignore_end && ends(tokenizer.get(), token)) {
       result.finish = text::FinishReason::stop;
-      break;
+      return false;
     }
     history.push_back(token);
     result.tokens.push_back(token);
     stream.push(token);
-    if (stream.stopped() || stream.cancelled()) break;
-    if (static_cast<int64_t>(result.tokens.size()) < limit)
-      logits = forward(std::span(history).last(1), 1);
+    return !stream.stopped() && !stream.cancelled() && left() > 0;
+  };
+  // Row r of the logits follows the first r guesses; the first that is wrong ends the rows.
+  std::vector<text::Token> step;  // the last token, then guesses
+  for (bool more = left() > 0; more;) {
+    const std::size_t rows = step.empty() ? 1 : step.size();
+    for (std::size_t r = 0; more && r < rows; ++r) {
+      const auto row = logits.subspan(r * static_cast<std::size_t>(vocab()));
+      const text::Token token = sampler.pick(row.first(static_cast<std::size_t>(choices)), history);
+      more = take(token);
+      if (r + 1 == rows || token != step[r + 1]) break;
+      ++result.guessed_right;
+    }
+    rewind(std::min(position(), static_cast<int64_t>(history.size()) - 1));
+    if (!more) break;
+    step.assign(1, history.back());
+    const auto guessed = guesses(history, left() - 1);
+    step.insert(step.end(), guessed.begin(), guessed.end());
+    result.guessed += static_cast<int64_t>(guessed.size());
+    logits = forward(step, static_cast<int64_t>(step.size()));
   }
   stream.finish();
   if (stream.stopped()) result.finish = text::FinishReason::stop;

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "runtime/batch_scorer.h"
+#include "runtime/draft.h"
 #include "runtime/forward.h"
 
 namespace cupel::runtime {
@@ -123,6 +124,8 @@ struct Session::Impl {
   // Length of the sequence when keys were last turned; none: they have to be computed again.
   std::optional<int64_t> turned_for = 0;
   Buffer<float> logit_rows;
+  std::shared_ptr<Draft> draft;
+  int64_t draft_tokens = 0;
   std::vector<int64_t> wanted;
 };
 
@@ -169,6 +172,25 @@ void Session::score_many(std::span<const Sequence> sequences,
     return text::Scorer::score_many(sequences, sink);
   BatchScorer(*impl_->model, impl_->forward, impl_->kv, max_length(), impl_->chunk)
       .run(sequences, sink);
+}
+
+void Session::set_draft(std::shared_ptr<Draft> draft, int64_t tokens) {
+  CUPEL_CHECK(!draft || tokens >= 1, user, "draft: at least 1 token at a time is needed, not ",
+              tokens);
+  CUPEL_CHECK(!draft || !format::rope_depends_on_length(model().config().rope), user,
+              "draft: the angles of '", model().path(),
+              "' depend on the length of the sequence; tokens cannot be checked in one step");
+  impl_->draft = std::move(draft);
+  impl_->draft_tokens = tokens;
+}
+
+void Session::start_draft(const text::SamplingOptions& sampling) {
+  if (impl_->draft) impl_->draft->start(sampling);
+}
+
+std::vector<text::Token> Session::guesses(std::span<const text::Token> history, int64_t most) {
+  if (!impl_->draft || most <= 0) return {};
+  return impl_->draft->propose(history, std::min(most, impl_->draft_tokens));
 }
 
 int64_t Session::position() const {

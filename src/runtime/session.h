@@ -17,6 +17,7 @@
 namespace cupel::runtime {
 
 using kernels::KvType;
+class Draft;
 
 struct SessionOptions {
   int threads = 0;  ///< 0: usable_processors()
@@ -47,6 +48,12 @@ class Session final : public text::Generator, public text::Scorer {
   /// tokens, and returns its length: what is computed again after it has the same bits as before.
   int64_t keep_prefix(std::span<const text::Token> ids, int64_t limit);
 
+  /// From now on generate() lets `draft` guess up to `tokens` at a time and checks them in one
+  /// step; null: no more. What is generated stays the same (draft.h). Fault::user for a model
+  /// whose angles depend on the length of the sequence: there, a step of several tokens is not the
+  /// same as several steps.
+  void set_draft(std::shared_ptr<Draft> draft, int64_t tokens);
+
   /// Text needs the model's tokenizer; without one only tokens are generated and stop texts are a
   /// Fault::user. An empty prompt becomes the BOS token where there is one.
   text::Generation generate(std::span<const text::Token> prompt,
@@ -68,6 +75,9 @@ class Session final : public text::Generator, public text::Scorer {
   int64_t kv_bytes_read() const;      ///< read from the cache by a step at this position
 
  private:
+  void start_draft(const text::SamplingOptions& sampling);
+  std::vector<text::Token> guesses(std::span<const text::Token> history, int64_t most);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

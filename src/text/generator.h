@@ -42,6 +42,7 @@ struct Generation {
   std::string text;
   FinishReason finish = FinishReason::length;
   int64_t prompt_tokens = 0;
+  int64_t guessed = 0, guessed_right = 0;  ///< tokens that a draft proposed
   double prompt_seconds = 0, decode_seconds = 0;
 };
 

@@ -46,6 +46,7 @@ class Chat {
         model_(open_runtime(common, command.runtime)),
         prompt_(*model_, command.chat_template),
         session_(model_, session_options(common, command.runtime)) {
+    set_draft(session_, common, command.runtime, command.draft);
     reset(command.system);
   }
 

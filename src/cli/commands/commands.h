@@ -9,8 +9,18 @@
 
 namespace cupel::cli {
 
+/// What guesses for generate and chat (runtime/draft.h).
+struct DraftOptions {
+  std::string model;  ///< a smaller model; or
+  bool lookup = false;
+  int64_t tokens = 3;  ///< guessed at a time
+};
+void set_draft(runtime::Session& session, const CommonOptions& common,
+               const RuntimeOptions& runtime, const DraftOptions& draft);
+
 struct GenerateCommand {
   RuntimeOptions runtime;
+  DraftOptions draft;
   std::string prompt;
   bool special = false;       ///< special-token text in the prompt becomes special tokens
   bool chat = false;          ///< the prompt is a user's message: the chat template is applied
@@ -21,6 +31,7 @@ int generate_command(const CommonOptions& common, const GenerateCommand& command
 
 struct ChatCommand {
   RuntimeOptions runtime;
+  DraftOptions draft;
   std::string system;
   std::string chat_template;  ///< a template file instead of the model's own
   text::GenerateOptions options;

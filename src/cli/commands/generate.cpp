@@ -34,12 +34,18 @@ std::vector<text::Token> prompt_tokens(const GenerateCommand& command,
   return model.tokenizer()->encode(text, {command.special, true});
 }
 
+std::string guesses_text(const text::Generation& g) {
+  return g.guessed == 0 ? "" : cat(g.guessed_right, " of ", g.guessed, " guesses right, ");
+}
+
 void print_json(const text::Generation& g, double load) {
   const nlohmann::ordered_json out = {
       {"prompt_tokens", g.prompt_tokens},
       {"tokens", g.tokens},
       {"text", g.text},
       {"finish_reason", reason(g.finish)},
+      {"guessed", g.guessed},
+      {"guessed_right", g.guessed_right},
       {"seconds", {{"load", load}, {"prompt", g.prompt_seconds}, {"decode", g.decode_seconds}}}};
   print_out(out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
@@ -51,6 +57,7 @@ int generate_command(const CommonOptions& common, const GenerateCommand& command
   const auto model = open_runtime(common, command.runtime);
   const auto prompt = prompt_tokens(command, *model);
   runtime::Session session(model, session_options(common, command.runtime));
+  set_draft(session, common, command.runtime, command.draft);
   const double load = now_seconds() - start;
   const auto stream = [&](std::string_view piece) {
     if (common.json) return true;
@@ -68,7 +75,7 @@ int generate_command(const CommonOptions& common, const GenerateCommand& command
                              rate(static_cast<double>(g.prompt_tokens), g.prompt_seconds), "/s, ",
                              g.tokens.size(), " tokens at ",
                              rate(static_cast<double>(g.tokens.size()), g.decode_seconds), "/s, ",
-                             reason(g.finish)));
+                             guesses_text(g), reason(g.finish)));
   return 0;
 }
 

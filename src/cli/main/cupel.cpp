@@ -28,6 +28,14 @@ void add_sampling(CLI::App& c, text::GenerateOptions& o) {
   c.footer("Order of the sampler: penalties, top-k, top-p, min-p, temperature, draw.");
 }
 
+void add_draft(CLI::App& c, DraftOptions& o) {
+  c.add_option("--draft", o.model,
+               "a smaller model with the same tokenizer that guesses ahead: the same text, sooner");
+  c.add_flag("--lookup", o.lookup,
+             "guess what followed the latest words before: the same text, sooner where it repeats");
+  c.add_option("--draft-tokens", o.tokens, "guessed at a time")->check(CLI::Range(1, 64));
+}
+
 /// Commands that the toolkit runs, with the line that --help shows.
 const std::vector<std::pair<const char*, const char*>> kToolkit = {
     {"run", "run a recipe: compress a model, export it, prove what was kept"},
@@ -108,6 +116,7 @@ struct Program {
     g->add_option("--chat-template", generate.chat_template,
                   "a Jinja file to use instead of the model's template");
     add_sampling(*g, generate.options);
+    add_draft(*g, generate.draft);
     add_compute(*g, common);
     add_json(*g, common);
     add_verbosity(*g, common);
@@ -118,6 +127,7 @@ struct Program {
     c->add_option("--chat-template", chat.chat_template,
                   "a Jinja file to use instead of the model's template");
     add_sampling(*c, chat.options);
+    add_draft(*c, chat.draft);
     add_compute(*c, common);
     add_verbosity(*c, common);
 

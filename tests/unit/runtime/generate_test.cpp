@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "runtime/draft.h"
 #include "tiny_model.h"
 
 namespace cupel::runtime {
@@ -200,6 +201,31 @@ TEST(Generate, TheContextBoundsIt) {
 TEST(Generate, PaddedRowsOfTheVocabularyAreNeverChosen) {
   Session session(speaker({"one", " two"}, true, 5), {.threads = 1});
   EXPECT_EQ(session.generate(std::vector<Token>{kStart}, greedy(), {}).text, "one two");
+}
+
+TEST(Generate, ADraftKeepsTextAndStops) {
+  const std::vector<std::string> pieces = {"ABC", "DEF", "G", "HI", "J", "K"};
+  const auto model = speaker(pieces);
+  for (const auto& stops : {std::vector<std::string>{}, {"DEFGHIJ"}, {"HIJK"}}) {
+    Session session(model, {.threads = 1});
+    session.set_draft(std::make_shared<ModelDraft>(model, SessionOptions{.threads = 1}, *model), 4);
+    const auto drafted = session.generate(std::vector<Token>{kStart}, greedy(stops), {});
+    const auto plain = say(pieces, greedy(stops)).result;
+    EXPECT_EQ(drafted.text, plain.text);
+    EXPECT_EQ(drafted.tokens, plain.tokens);
+    EXPECT_EQ(drafted.finish, plain.finish);
+  }
+}
+
+TEST(Generate, ADraftWithOtherTokensIsRefused) {
+  const auto model = speaker({"a", "b"}), other = speaker({"a", "c"});
+  try {
+    ModelDraft(other, {.threads = 1}, *model);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.fault(), Fault::user);
+    EXPECT_NE(e.message().find("token 3"), std::string::npos) << e.message();
+  }
 }
 
 TEST(Generate, TheSamePromptTwiceGivesTheSame) {
