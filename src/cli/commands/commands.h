@@ -13,7 +13,7 @@ namespace cupel::cli {
 struct DraftOptions {
   std::string model;  ///< a smaller model; or
   bool lookup = false;
-  int64_t tokens = 3;  ///< guessed at a time
+  int64_t tokens = 0;  ///< guessed at a time; 0: 3 of them
 };
 void set_draft(runtime::Session& session, const CommonOptions& common,
                const RuntimeOptions& runtime, const DraftOptions& draft);

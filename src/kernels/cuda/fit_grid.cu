@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/levels.cuh"
 
 namespace cupel::kernels::cuda {
 namespace {
@@ -87,15 +88,7 @@ struct TeamBlock {
     return weight ? weight[place(i, weight_stride)] : 1.0f;
   }
   __device__ float level_of(float t) const {
-    int low = 0, high = levels - 1;  // thresholds below t
-    while (low < high) {
-      const int middle = (low + high) / 2;
-      if (t > table.threshold[middle])
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return table.level[low];
+    return table.level[nearest_level(table.threshold, levels, t)];
   }
   /// The sum over lanes in their order, the same for all threads of the team.
   __device__ double over_lanes(double own) const {

@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/levels.cuh"
 
 namespace cupel::kernels::cuda {
 namespace {
@@ -52,16 +53,9 @@ __device__ Rounded to_integer(const Grid& g, float top, float x) {
 
 __device__ Rounded to_level(const Grid& g, const LevelTable& table, int levels, float x) {
   const float t = g.step > 0 ? g.offset * x / g.step : 0.0f;
-  int low = 0, high = levels - 1;  // thresholds below t
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (t > table.threshold[middle])
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  const int code = table.code[low];
-  return {(g.offset * table.level[low] * g.scale) * g.outer,
+  const int k = nearest_level(table.threshold, levels, t);
+  const int code = table.code[k];
+  return {(g.offset * table.level[k] * g.scale) * g.outer,
           static_cast<uint8_t>(g.offset < 0 ? levels - 1 - code : code)};
 }
 
